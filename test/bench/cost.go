@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"cmp"
 	"runtime"
 	"slices"
 	"syscall"
@@ -24,13 +23,6 @@ func SpreadOf(values []float64) Spread {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)
 	return Spread{Median: (sorted[(n-1)/2] + sorted[n/2]) / 2, Min: sorted[0], Max: sorted[n-1]}
-}
-
-// medianRound sorts rounds by their CPU, and returns the median one, the higher one if
-// their number is even. There must be at least one round.
-func medianRound[T any](rounds []T, cpu func(T) time.Duration) T {
-	slices.SortFunc(rounds, func(a, b T) int { return cmp.Compare(cpu(a), cpu(b)) })
-	return rounds[len(rounds)/2]
 }
 
 // Cost is the cost of an occurrence. Times are in nanoseconds.

@@ -30,12 +30,6 @@ func (s *sink) write() error {
 	return nil
 }
 
-func (s *sink) writes() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.n
-}
-
 // await waits for n writes in total.
 func (s *sink) await(n int64) {
 	s.mu.Lock()

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"encoding/pem"
 	"io"
 	"log"
@@ -20,7 +19,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -30,7 +28,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -79,9 +76,10 @@ func faultRows() []faultRow {
 	}
 }
 
-// withEachFault runs all rows concurrently, whatever -parallel says: they spend their
-// time waiting for delays. r writes through f.
-func withEachFault(t *testing.T, hits func(call) bool, opts events.Options, test func(t *testing.T, f *front, r *recording, namespace string)) {
+// TestFaults fails the first try of every create, look-up and patch. Every occurrence must
+// reach the server. All rows run concurrently, whatever -parallel says: they spend their
+// time waiting for delays.
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -89,81 +87,46 @@ func withEachFault(t *testing.T, hits func(call) bool, opts events.Options, test
 		group.Go(func() {
 			t.Run(row.name, func(t *testing.T) {
 				f := newFront(t, row.http1)
-				f.answer, f.hits = row.answer, hits
-				opts := opts
-				opts.Workers = row.workers
-				r := startRecording(t, eventsSink, f.config(), opts)
+				f.answer = row.answer
+				r := startRecording(t, eventsSink, f.config(), events.Options{Workers: row.workers})
 				r.clients = apiserver.Clientset(t) // not through the front
-				test(t, f, r, apiserver.Namespace(t))
+				requireDelivery(t, f, r, apiserver.Namespace(t))
 			})
 		})
 	}
 }
 
-// TestFaults fails the first try of every create, look-up and patch. Every
-// occurrence must reach the server.
-func TestFaults(t *testing.T) {
+func requireDelivery(t *testing.T, f *front, r *recording, namespace string) {
+	t.Helper()
 	const distinct, inLoops = 6, 2 // Pods, and how many of them begin in a loop
-	first := func(c call) bool { return c.nth == 0 }
-	withEachFault(t, first, events.Options{}, func(t *testing.T, f *front, r *recording, namespace string) {
-		history := watchEvents(t, r.clients, namespace)
-		sent := newTally(namespace, r.recorder())
-		requireDelivered := func() {
-			r.flushWithin(t, longPatience)
-			sent.requireWritten(t, r)
-			for _, event := range r.written(t) {
-				history.requireSeen(t, event.Name, occurrences(&event))
-			}
-			history.requireCountsGrow(t)
-			require.Empty(t, r.Stats().Dropped)
+	history := watchEvents(t, r.clients, namespace)
+	sent := newTally(namespace, r.recorder())
+	requireDelivered := func() {
+		r.flushWithin(t, longPatience)
+		sent.requireWritten(t, r)
+		for _, event := range r.written(t) {
+			history.requireSeen(t, event.Name, occurrences(&event))
 		}
-		for pod := range distinct {
-			sent.occur(pod, 1)
-		}
-		for pod := range inLoops {
-			sent.occur(pod, 9)
-		}
-		requireDelivered()
-		for pod := range distinct {
-			sent.occur(pod, 10) // singletons become series, and series continue
-		}
-		requireDelivered()
-		assert.GreaterOrEqual(t, f.faults(""), 2*distinct)
-		assert.GreaterOrEqual(t, outcomes(r.Stats(), "troubled"), 2*distinct, r.Stats().Writes)
-		r.Shutdown()
-		requireDelivered()
-	})
-}
-
-// TestFaultsDuringALoop fails every other request of a loop: the create, the
-// heartbeats and the finish. The count must be exact.
-func TestFaultsDuringALoop(t *testing.T) {
-	everyOther := func(c call) bool { return c.nth%2 == 0 }
-	opts := events.Options{HeartbeatInterval: time.Second, FinishAfter: 5 * time.Second, MaxWindow: 5 * time.Second}
-	withEachFault(t, everyOther, opts, func(t *testing.T, f *front, r *recording, namespace string) {
-		history := watchEvents(t, r.clients, namespace)
-		recorder, pod := r.recorder(), podIn(namespace, "crashing")
-		emitted := 0
-		require.Eventually(t, func() bool {
-			emit(recorder, pod, 1)
-			emitted++
-			// A look confirms a heartbeat whose response was lost.
-			confirmed := r.writes("heartbeat", "written") + r.writes("heartbeat", "changed")
-			return confirmed > 0 && f.faults("patch") >= 2
-		}, longPatience, apiserver.PollInterval)
-		require.Eventually(t, func() bool {
-			stats := r.Stats()
-			return stats.Ended == stats.Tracked && stats.Waiting == 0
-		}, longPatience, apiserver.PollInterval)
-
-		event := eventAbout(t, r.clients, namespace, pod.UID)
-		assert.Equal(t, "Finished", state(event))
-		assert.Equal(t, emitted, occurrences(event))
-		assert.GreaterOrEqual(t, f.faults("finish"), 1)
-		assert.Zero(t, dropped(r.Stats()))
-		history.requireSeen(t, event.Name, emitted)
 		history.requireCountsGrow(t)
-	})
+		require.Empty(t, r.Stats().Dropped)
+	}
+	for pod := range distinct {
+		sent.occur(pod, 1)
+	}
+	for pod := range inLoops {
+		sent.occur(pod, 9)
+	}
+	requireDelivered()
+	for pod := range distinct {
+		sent.occur(pod, 10) // singletons become series, and series continue
+	}
+	requireDelivered()
+	f.mu.Lock()
+	assert.GreaterOrEqual(t, f.faults, 2*distinct)
+	f.mu.Unlock()
+	assert.GreaterOrEqual(t, outcomes(r.Stats(), "troubled"), 2*distinct, r.Stats().Writes)
+	r.Shutdown()
+	requireDelivered()
 }
 
 func outcomes(stats events.Stats, outcome string) int {
@@ -181,25 +144,19 @@ func outcomes(stats events.Stats, outcome string) int {
 type front struct {
 	server *httptest.Server
 	real   http.Handler
-	answer fault
-	hits   func(call) bool // which calls get the answer
+	answer fault // to the first call of each attempt
 
 	mu       sync.Mutex
-	faulty   []call
-	attempts map[attempt]int
+	faults   int // answers that were faults
+	attempts map[attempt]bool
 
 	// Of the requests of the client, to end them.
 	requests atomic.Int64
 	cancels  sync.Map // context.CancelFunc by the number of the request
 }
 
-type call struct {
-	attempt
-	nth int // number of earlier calls with the same attempt
-}
-
 type attempt struct {
-	verb string // create, look, finish or patch; empty for other requests
+	verb string // create, look or patch; empty for other requests
 	name string // of the Event
 }
 
@@ -221,7 +178,7 @@ func newFront(t *testing.T, http1 bool) *front {
 			Transport: transport,
 			ErrorLog:  discard,
 		},
-		attempts: map[attempt]int{},
+		attempts: map[attempt]bool{},
 	}
 	f.server = httptest.NewUnstartedServer(f)
 	f.server.EnableHTTP2 = !http1
@@ -247,18 +204,6 @@ func (f *front) config() *rest.Config {
 	}
 }
 
-// faults returns the number of faulty calls with a verb, or of all of them.
-func (f *front) faults(verb string) (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, c := range f.faulty {
-		if verb == "" || verb == c.verb {
-			n++
-		}
-	}
-	return n
-}
-
 func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -275,18 +220,15 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *front) isFaulty(a attempt) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := call{a, f.attempts[a]}
-	f.attempts[a]++
-	if a.verb == "" || !f.hits(c) {
+	if a.verb == "" || f.attempts[a] {
 		return false
 	}
-	f.faulty = append(f.faulty, c)
+	f.attempts[a] = true
+	f.faults++
 	return true
 }
 
 func attemptOf(r *http.Request, body []byte) attempt {
-	var object metav1.PartialObjectMetadata
-	invalid := json.Unmarshal(body, &object) != nil
 	a := attempt{name: path.Base(r.URL.Path)}
 	switch {
 	case !strings.Contains(r.URL.Path, "/events"):
@@ -298,12 +240,10 @@ func attemptOf(r *http.Request, body []byte) attempt {
 			return attempt{}
 		}
 		return attempt{verb: "create", name: event.GetName()}
-	case r.Method != http.MethodPatch || invalid:
+	case r.Method != http.MethodPatch:
 		return attempt{}
 	case string(body) == "{}":
 		a.verb = "look"
-	case object.Labels[series.LabelState] == "Finished":
-		a.verb = "finish"
 	default:
 		a.verb = "patch"
 	}

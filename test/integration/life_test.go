@@ -188,18 +188,15 @@ func TestLabelsSelectEvents(t *testing.T) {
 			namespace, clients, clock := apiserver.Namespace(t), apiserver.Clientset(t), clocktesting.NewFakeClock(time.Now())
 			a := accountIn(namespace)
 			a.setRole(t, clients, map[string][]string{row.resource: {"create", "patch", "list"}})
-			opts := events.Options{Clock: clock, ReportingInstance: "test-" + namespace}
-			r := startRecording(t, row.sink, a.config(apiserver.Config(t)), opts)
+			r := startRecording(t, row.sink, a.config(apiserver.Config(t)), events.Options{Clock: clock})
 			once, looping, ended := podIn(namespace, "once"), podIn(namespace, "looping"), podIn(namespace, "ended")
 			emit(r.recorder(), once, 1)
 			emit(r.recorder(), ended, 2)
 			r.flush(t)
 			clock.Step(3 * time.Minute)
-			occur := func(r *recording) {
+			for range 2 {
 				r.recorder().Eventf(looping, once, corev1.EventTypeNormal, "Tested", "Testing", "it was tested")
 			}
-			occur(r)
-			occur(r)
 			r.flush(t)
 			clock.Step(4 * time.Minute)
 			awaitFinished(t, clients, namespace, ended.UID)
@@ -226,18 +223,6 @@ func TestLabelsSelectEvents(t *testing.T) {
 			requireSelected("!eventseries.dev/state", "once")
 			requireSelected("eventseries.dev/state notin (Finished,Unknown)", "looping", "once")
 			requireSelected("eventseries.dev/related-uid="+string(once.UID), "looping")
-			assert.Equal(t, "30m", eventAbout(t, clients, namespace, looping.UID).Annotations[series.AnnotationHeartbeat])
-
-			// The next process has another heartbeat.
-			r.Shutdown()
-			opts.HeartbeatInterval = 20 * time.Minute
-			r = startRecording(t, row.sink, a.config(apiserver.Config(t)), opts)
-			occur(r)
-			r.flush(t)
-			event := eventAbout(t, clients, namespace, looping.UID)
-			assert.Equal(t, 3, occurrences(event))
-			assert.Equal(t, "20m", event.Annotations[series.AnnotationHeartbeat])
-			requireSelected("eventseries.dev/state=Ongoing", "looping")
 		})
 	}
 }
@@ -430,34 +415,6 @@ func terminate(t *testing.T, clients kubernetes.Interface, namespace string) {
 		_, err := configMaps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "late-"}}, metav1.CreateOptions{})
 		assert.True(c, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), "%v", err)
 	})
-}
-
-// TestNamespaceIsCreatedLate emits events before their namespace exists, as a
-// fast controller can.
-func TestNamespaceIsCreatedLate(t *testing.T) {
-	t.Parallel()
-	clock := clocktesting.NewFakeClock(time.Now()) // what the server refuses waits for a minute at least
-	r := startRecording(t, eventsSink, apiserver.Config(t), events.Options{HeartbeatInterval: time.Second, Clock: clock})
-	namespace := "late-" + r.instance // unique to this test
-	recorder, pod := r.recorder(), podIn(namespace, "early")
-	emitted := 0
-	occur := func(about *corev1.Pod) { emit(recorder, about, 1); emitted++ }
-	occur(pod)
-	occur(podIn(apiserver.Namespace(t), "elsewhere"))
-	r.flush(t)
-	assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceNotFound: 1}, r.Stats().Dropped)
-	assert.Len(t, r.requests.all(), 2)
-
-	apiserver.CreateNamespace(t, r.clients, namespace)
-	t.Cleanup(func() { apiserver.DeleteNamespace(t, r.clients, namespace) })
-	eventuallyLater(t, clock, func(c *assert.CollectT) {
-		occur(pod)
-		require.NotEmpty(c, eventsAbout(c, r.clients, namespace, pod.UID))
-	})
-	occur(pod)
-	r.flush(t)
-	assert.Equal(t, "Ongoing", state(eventAbout(t, r.clients, namespace, pod.UID)))
-	r.requireAccounted(t, emitted)
 }
 
 func TestNamespaceThatCannotExist(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,44 +187,6 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 			assert.Len(t, groups, len(controllers)+1)
 		})
 	}
-}
-
-// TestQueryWithoutPermission lists as a user who may list core Events in one namespace.
-func TestQueryWithoutPermission(t *testing.T) {
-	t.Parallel()
-	dev := controlplane.User{Name: "dev", Token: "token-of-dev"}
-	server := apiserver.Start(t, controlplane.Options{Users: []controlplane.User{dev}})
-	config := apiserver.ConfigOf(t, server)
-	admin := apiserver.ClientsetFor(t, config)
-	event := strangersEvent(t, admin, "kube-system", "x")
-	var warnings []string
-	reader := query.NewReader(apiserver.ClientsetFor(t, apiserver.ConfigAs(config, dev)), query.Options{OnWarning: func(err error) { warnings = append(warnings, err.Error()) }})
-	read := func(q query.Query) (found []string, err error) {
-		warnings = nil
-		for item, err := range reader.List(t.Context(), q) {
-			if err != nil {
-				return found, err
-			}
-			found = append(found, item.Name)
-		}
-		return found, nil
-	}
-	_, err := read(query.Query{})
-	require.EqualError(t, err, `query: missing permission to list events.events.k8s.io in all namespaces: events.events.k8s.io is forbidden: `+
-		`User "dev" cannot list resource "events" in API group "events.k8s.io" at the cluster scope`)
-	require.ErrorAs(t, err, new(*query.PermissionError))
-
-	grant(t, admin, "dev-lists", []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "dev"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list"}})
-	eventually(t, func(c *assert.CollectT) {
-		found, err := read(query.Query{Namespaces: []string{"kube-system"}})
-		assert.NoError(c, err)
-		assert.Contains(c, found, event.Name)
-	})
-	assert.Empty(t, warnings)
-	for _, err = range reader.Watch(t.Context(), query.Query{Namespaces: []string{"kube-system"}}) {
-	}
-	require.ErrorContains(t, err, `query: missing permission to watch events in namespace "kube-system": `)
 }
 
 // TestQueryAcrossRestartsAndCompactions restarts the server during a watch, and compacts etcd while

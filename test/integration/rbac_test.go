@@ -24,7 +24,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -142,56 +141,6 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	lists := r.requests.count("list", eventsResource)
 	assert.LessOrEqual(t, lists, 5, "a denied list is made again up to four times")
 	assert.Len(t, r.requests.all(), r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+lists)
-}
-
-// TestControllerOfOneNamespace emits events about objects outside the only
-// namespace that its role permits.
-func TestControllerOfOneNamespace(t *testing.T) {
-	t.Parallel()
-	admin, namespace, other := apiserver.Config(t), apiserver.Namespace(t), apiserver.Namespace(t)
-	clock := clocktesting.NewFakeClock(time.Now())
-	a := accountIn(namespace)
-	clients := apiserver.ClientsetFor(t, admin)
-	a.grant(t, clients, mayWriteAndListInOne)
-	// An earlier process with the same name has left a series.
-	opts := events.Options{Clock: clock, ReportingInstance: "backup-" + namespace, SkipList: true, ShutdownTimeout: 2 * time.Second}
-	earlier := newRecording(t, eventsSink, a.config(admin), opts)
-	earlier.start(t)
-	left := podIn(namespace, "left")
-	emit(earlier.recorder(), left, 2)
-	earlier.Shutdown()
-
-	opts.SkipList, opts.Namespaces = false, []string{other, namespace}
-	r := newRecording(t, eventsSink, a.config(admin), opts)
-	recorder := r.recorder()
-	logged := r.startLogging(t)
-	emit(recorder, podIn(namespace, "own"), 2)
-	emit(recorder, podIn(other, "foreign"), 2)
-	emit(recorder, podIn(other, "foreign too"), 1)
-	// The Event about a Node is in kube-system. The Node need not exist.
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-of-" + namespace, UID: types.UID("uid-of-node-of-" + namespace)}}
-	emit(recorder, node, 3)
-	eventuallyLater(t, clock, func(c *assert.CollectT) {
-		requireFinished(c, eventsAbout(c, clients, namespace, left.UID))
-	})
-	assert.EqualValues(t, 1, r.Stats().Restored)
-	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, left.UID)))
-	assert.Equal(t, 2, occurrences(eventAbout(t, clients, namespace, podIn(namespace, "own").UID)))
-	for _, namespace := range []string{other, metav1.NamespaceSystem} {
-		eventually(t, func(c *assert.CollectT) { assert.Len(c, logged("May not write events", "create", namespace), 1) })
-	}
-	assert.Len(t, logged("Missing permission to list events", other), 1)
-	assert.Len(t, logged("Missing permission to list events"), 1)
-
-	a.grant(t, clients, mayWriteAboutClusterToo)
-	eventuallyLater(t, clock, func(c *assert.CollectT) { require.Len(c, r.written(c), 3, "two Pods and the Node") })
-	event := eventAbout(t, clients, metav1.NamespaceSystem, node.UID)
-	t.Cleanup(func() { deleteEvent(t, clients, event) })
-	assert.Equal(t, 3, occurrences(event))
-	assert.Empty(t, r.Stats().Dropped)
-	r.Shutdown()
-	assert.Equal(t, map[events.DropReason]uint64{events.DropDenied: 2 + 1}, r.Stats().Dropped, "the events in the other namespace")
-	assert.Len(t, logged("May not write events"), 2)
 }
 
 // The service account and the namespace in docs/rbac.
