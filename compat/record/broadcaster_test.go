@@ -243,21 +243,6 @@ func TestWithOptions(t *testing.T) {
 	assert.Len(t, with("Workers is negative: -1"), 1)
 }
 
-func TestFilter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		var filter events.Filter
-		require.NoError(t, filter.Set("reason!=Tested"))
-		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.Filter = &filter }))
-		broadcaster.StartRecordingToSink(s.sink())
-		emit(broadcaster, "first", 2)
-		require.NoError(t, filter.Set(""))
-		emit(broadcaster, "second", 3)
-		broadcaster.Shutdown()
-		assert.Equal(t, map[string]int32{"second": 3}, s.counts(t))
-	})
-}
-
 // Messages that carry progress: people read the latest one, also after a restart, and the
 // Event stays one.
 func TestLatestMessageIsShown(t *testing.T) {

@@ -373,12 +373,6 @@ func wireRows() []wireRow {
 	long := func(n int) string { return strings.Repeat("x", n) }
 	type m = map[string]string
 	const maxAnnotations = 64 << 10 // leaves room for those of later occurrences
-	clusterScoped := func(kind, name, namespace string) func(*eventsv1.Event) {
-		return func(e *eventsv1.Event) {
-			e.Namespace, e.Regarding = namespace, corev1.ObjectReference{APIVersion: "v1", Kind: kind, Name: name}
-		}
-	}
-	inSystem := func(e *eventsv1.Event) { e.Namespace = metav1.NamespaceSystem }
 	return []wireRow{
 		{
 			name: "at the limits",
@@ -406,17 +400,6 @@ func wireRows() []wireRow {
 			},
 			omitsAnnotations: true,
 		}, {
-			name: "leader election identity",
-			emit: func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 64) },
-			want: func(e *eventsv1.Event) { e.ReportingController = "host-0_" + strings.Repeat("0", 47) + "-ccd57e87" },
-		}, {
-			name: "empty",
-			emit: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.Action, e.ReportingController, e.Regarding.Name = "", "", "", "", ""
-			},
-			want:     func(e *eventsv1.Event) { e.Reason, e.Action, e.ReportingController = "Unknown", "Unknown", "unknown" },
-			wantName: "HASH",
-		}, {
 			name: "not UTF-8",
 			emit: func(e *eventsv1.Event) {
 				e.Note, e.Reason, e.ReportingInstance, e.Regarding.Name = "caf\xe9!", "Test\xffed", "host\xff1", "pod\xff1"
@@ -427,36 +410,13 @@ func wireRows() []wireRow {
 				e.Annotations = m{"a": "caf\uFFFD"}
 			},
 			wantName: `pod-1\.HASH`,
-		}, {
-			name: "unusual characters",
-			emit: func(e *eventsv1.Event) {
-				e.Note, e.ReportingInstance = "95% full, 100%d\x00b\nc\u2028d", "a process / on Host_1"
-				e.ReportingController = "Example.COM/team/contrôleur x"
-				e.Regarding.Name = "System:Größe/a-.-b"
-				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": "", "not a key": "2", series.AnnotationHeartbeat: "1s"}
-			},
-			want: func(e *eventsv1.Event) {
-				e.ReportingController = "example.com/team-contr-leur-x"
-				e.Annotations = m{"Example.COM/A": strings.Repeat("é", 1000), "empty": ""}
-			},
-			wantName:         `system-gr--e-a\.b\.HASH`,
-			omitsAnnotations: true,
-		}, {
-			name: "references",
-			emit: func(e *eventsv1.Event) {
-				e.Type = corev1.EventTypeWarning
-				e.Regarding.FieldPath, e.Regarding.ResourceVersion = "spec.containers{main}", "42"
-				e.Related = &corev1.ObjectReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Namespace: "other", Name: "Rs:1", UID: "u"}
-			},
-			want: func(e *eventsv1.Event) { e.Regarding.ResourceVersion = "" },
 		},
-		{name: "Node", emit: clusterScoped("Node", "node-1", ""), want: inSystem},
-		{name: "Node in default", emit: clusterScoped("Node", "node-1", metav1.NamespaceDefault)},
 		{
-			name:     "ClusterRole with a colon",
-			emit:     clusterScoped("ClusterRole", "system:discovery", ""),
-			want:     inSystem,
-			wantName: `system-discovery\.HASH`,
+			name: "Node",
+			emit: func(e *eventsv1.Event) {
+				e.Namespace, e.Regarding = "", corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
+			},
+			want: func(e *eventsv1.Event) { e.Namespace = metav1.NamespaceSystem },
 		},
 	}
 }
@@ -470,9 +430,6 @@ func TestWireRules(t *testing.T) {
 		for _, before := range []int{1, 2} {
 			t.Run(fmt.Sprintf("%s, %d before the start", row.name, before), func(t *testing.T) {
 				t.Parallel()
-				if row.name == "Node in default" {
-					apiserver.Since(t, 20, "accepts Events about cluster-scoped objects in kube-system only")
-				}
 				row.try(t, namespace, before)
 			})
 		}
@@ -490,9 +447,6 @@ func (row *wireRow) try(t *testing.T, namespace string, before int) {
 		row.want(want)
 	}
 	opts := events.Options{ReportingInstance: event.ReportingInstance}
-	if event.Regarding.Namespace == "" {
-		opts.ClusterNamespace = event.Namespace
-	}
 	config := apiserver.Config(t)
 	config.ContentType = runtime.ContentTypeProtobuf
 	r := newRecording(t, eventsSink, config, opts)
