@@ -5,18 +5,22 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -99,11 +103,29 @@ func rowsByPod(t *testing.T, rows []map[string]string) map[string]map[string]str
 	return byPod
 }
 
+// alternatingSink creates Events through core/v1, and patches them through each group in turn.
+type alternatingSink struct {
+	events.EventSink
+	newer   events.EventSink
+	patches atomic.Int32
+}
+
+func (s *alternatingSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	if s.patches.Add(1)%2 == 0 {
+		return s.EventSink.Patch(ctx, event, data)
+	}
+	return s.newer.Patch(ctx, event, data)
+}
+
 // TestPrintedEvents reads Events as tables, which kubectl get shows, and with the kubectl
 // commands that format Events themselves.
 func TestPrintedEvents(t *testing.T) {
 	t.Parallel()
-	for group, sink := range sinks {
+	all := maps.Clone(sinks)
+	all["both"] = func(clients *kubernetes.Clientset) events.EventSink {
+		return &alternatingSink{EventSink: coreSink(clients), newer: eventsSink(clients)}
+	}
+	for group, sink := range all {
 		t.Run("written through "+group, func(t *testing.T) {
 			t.Parallel()
 			namespace, all := recordPrinted(t, sink)
@@ -178,8 +200,12 @@ func requireKubectl(t *testing.T, namespace string, all map[string]printed) {
 		return runKubectl(t, program, append([]string{"--namespace=" + namespace}, args...)...)
 	}
 	begin := time.Now()
-	byPod := rowsByPod(t, parseRows(t, kubectl("events")))
+	rows := parseRows(t, kubectl("events"))
+	byPod := rowsByPod(t, rows)
 	require.Len(t, byPod, len(all))
+	for i, name := range []string{"settled", "looping", "once"} {
+		assert.True(t, strings.HasSuffix(rows[i]["OBJECT"], "/"+name), "the latest one is last: %v", rows)
+	}
 	for name, p := range all {
 		row := byPod[name]
 		requireInterval(t, p, begin, row["LAST SEEN"])

@@ -171,11 +171,6 @@ func (l *Layout) width(of func(int) int) int {
 	return total
 }
 
-// Shows reports whether the layout contains a column.
-func (l *Layout) Shows(name string) bool {
-	return slices.ContainsFunc(l.shown, func(i int) bool { return l.columns[i].Name == name })
-}
-
 // Header returns the line with the names of the columns.
 func (l *Layout) Header() string {
 	cells := make([]Cell, len(l.columns))

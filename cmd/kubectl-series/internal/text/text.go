@@ -111,11 +111,6 @@ func Pad(s string, columns int) string {
 	return s + strings.Repeat(" ", max(columns-Width(s), 0))
 }
 
-// PadLeft is [Pad] with the spaces before s.
-func PadLeft(s string, columns int) string {
-	return strings.Repeat(" ", max(columns-Width(s), 0)) + s
-}
-
 // Age formats the time between then and now as kubectl does: "5m", or "3h12m". It returns
 // [None] if then is zero, and "in 5m" for what is so late that no clock is ahead by that.
 func Age(then, now time.Time) string {
