@@ -2,6 +2,7 @@ package record
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -146,6 +147,8 @@ func TestProgress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer()
+				stream, err := s.CoreV1().Events("").Watch(t.Context(), metav1.ListOptions{})
+				require.NoError(t, err)
 				broadcaster := NewBroadcaster(WithCorrelatorOptions(tt.options))
 				broadcaster.StartRecordingToSink(s.sink())
 				defer broadcaster.Shutdown()
@@ -168,6 +171,12 @@ func TestProgress(t *testing.T) {
 					want[fmt.Sprintf("%d of 30", i)], want[tt.prefix+"30 of 30"] = 1, want[tt.prefix+"30 of 30"]-1
 				}
 				assert.Equal(t, want, got)
+				stream.Stop()
+				for change := range stream.ResultChan() {
+					if event := change.Object.(*corev1.Event); event.Series != nil {
+						assert.Regexp(t, `^`+regexp.QuoteMeta(tt.prefix)+`\d+ of 30$`, event.Message)
+					}
+				}
 			})
 		})
 	}
