@@ -248,34 +248,3 @@ func TestSimilarEvents(t *testing.T) {
 		}
 	})
 }
-
-// TestCountsWithoutShutdown compares what the server knows when a program exits without
-// Shutdown, and what it costs.
-func TestCountsWithoutShutdown(t *testing.T) {
-	for _, tt := range []struct {
-		n               int
-		every           time.Duration
-		theirs, atLeast int32
-	}{
-		{n: 20, every: time.Second, theirs: 20, atLeast: 16},
-		{n: 1000, every: 10 * time.Millisecond, theirs: 25, atLeast: 500}, // the spam filter permits a burst of 25
-	} {
-		counts, requests := make(map[string]int32), make(map[string]int)
-		withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-			assert.Empty(t, p.clients.Actions(), "before the first event")
-			for range tt.n {
-				p.recorder.Event(pod("a"), "Warning", "Failed", "it failed")
-				time.Sleep(tt.every)
-				synctest.Wait()
-			}
-			requests[p.name] = len(p.clients.Actions())
-			stored := p.stored(t)
-			require.Len(t, stored, 1)
-			counts[p.name] = stored[0].Count
-		})
-		t.Logf("%d every %v: counts %v, requests %v", tt.n, tt.every, counts, requests)
-		assert.Equal(t, tt.theirs, counts["client-go"])
-		assert.GreaterOrEqual(t, counts["eventseries"], tt.atLeast)
-		assert.LessOrEqual(t, requests["eventseries"], requests["client-go"])
-	}
-}
