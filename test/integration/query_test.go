@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -176,15 +175,6 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 			assert.Len(t, found, len(controllers))
 			found = list(query.Query{Objects: []query.Object{{Kind: "Pod", Namespace: "elsewhere", Name: "related", UID: "uid-of-elsewhere-related"}}, Role: query.Related})
 			assert.GreaterOrEqual(t, len(found), 3*3)
-
-			item, err := reader.Get(t.Context(), namespace, all[0].Name)
-			require.NoError(t, err)
-			assert.Equal(t, all[0].Event, item.Event)
-			_, err = reader.Get(t.Context(), namespace, "missing")
-			assert.True(t, apierrors.IsNotFound(err))
-			groups, err := query.Top(reader.List(t.Context(), query.Query{Namespaces: inNamespace}), query.PerController)
-			require.NoError(t, err)
-			assert.Len(t, groups, len(controllers)+1)
 		})
 	}
 }
