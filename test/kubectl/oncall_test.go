@@ -330,30 +330,6 @@ func TestBrokenDeployment(t *testing.T) {
 	assert.Equal(t, "Dependents: 3 Pods with ongoing Warnings (BackOff), 1 Pod with past Warnings (Evicted)", out[1])
 }
 
-// TestStaticPod has the Events of a kubelet about a static Pod, whose UID is the hash of its manifest, and one about an
-// earlier manifest.
-func TestStaticPod(t *testing.T) {
-	namespace := apiserver.Namespace(t)
-	clients, kubeconfig := apiserver.Clientset(t), apiserver.Kubeconfig(t)
-	mirror, err := clients.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "etcd-cp1", Annotations: map[string]string{corev1.MirrorPodAnnotationKey: "hash-2", "kubernetes.io/config.hash": "hash-2"}},
-		Spec:       corev1.PodSpec{NodeName: "cp1", Containers: []corev1.Container{{Name: "etcd", Image: "example.com/etcd"}}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	pod := func(uid types.UID) corev1.ObjectReference {
-		o := objectIn(namespace, "Pod", mirror.Name)
-		o.UID = uid
-		return o
-	}
-	create(t, clients, events(newEvent(namespace, "mirror", pod(mirror.UID))), []*corev1.Event{
-		legacyEvent("unhealthy", pod("hash-2"), "cp1", "Unhealthy", 180, time.Hour), legacyEvent("old", pod("hash-1"), "cp1", "Killing", 1, 0),
-	})
-	assert.ElementsMatch(t, []string{"mirror", "unhealthy"}, names(show(t, kubeconfig, "timeline", "pod/etcd-cp1", "-n", namespace, "-o", "name")))
-	out := show(t, kubeconfig, "timeline", "pod/etcd-cp1", "-n", namespace)
-	assert.Contains(t, out, "180+")
-	assert.Contains(t, out, "1 object had this name before")
-}
-
 // TestFilesOfEvents reads Events without a cluster, in each command.
 func TestFilesOfEvents(t *testing.T) {
 	now := time.Now()
