@@ -34,15 +34,9 @@ var readers = []reader{
 	{"Kubernetes Dashboard", "kubernetes/dashboard 2f3f7b0", func(s sight) (time.Time, int32, bool) {
 		return firstOf(s.LastTimestamp.Time, s.FirstTimestamp.Time, s.EventTime.Time), s.Count, true
 	}},
-	{"Headlamp", "kubernetes-sigs/headlamp 24cf462, event.ts", func(s sight) (time.Time, int32, bool) {
-		at, count, _ := seriesFirst(s)
-		if s.Series == nil {
-			count = s.Count
-		}
-		return at, count, true
-	}},
-	{"OpenShift console", "openshift/console 35c3690, events.jsx", func(s sight) (time.Time, int32, bool) {
-		at, count, _ := seriesFirst(s)
+	{"Headlamp", "kubernetes-sigs/headlamp 24cf462, event.ts", headlamp},
+	{"OpenShift console", "openshift/console da1f132, events.tsx", func(s sight) (time.Time, int32, bool) {
+		at, count, _ := headlamp(s)
 		return firstOf(s.LastTimestamp.Time, at), count, true
 	}},
 	{"Argo CD", "argoproj/argo-cd 37ee009, events-list.tsx", func(s sight) (time.Time, int32, bool) {
@@ -109,6 +103,15 @@ func seriesFirst(s sight) (time.Time, int32, bool) {
 		return s.Series.LastObservedTime.Time, s.Series.Count, true
 	}
 	return firstOf(s.LastTimestamp.Time, s.EventTime.Time, s.FirstTimestamp.Time), s.count(), true
+}
+
+// headlamp knows series, but not that an Event without a count has occurred once.
+func headlamp(s sight) (time.Time, int32, bool) {
+	at, count, _ := seriesFirst(s)
+	if s.Series == nil {
+		count = s.Count
+	}
+	return at, count, true
 }
 
 func firstOf(times ...time.Time) time.Time {
