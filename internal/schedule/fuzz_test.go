@@ -139,11 +139,9 @@ func (h *history) due() (ok bool) {
 // isFull reports whether a bulkhead or a throttle holds up an item that is ready.
 func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
-	isFull := n.inFlight >= 2 || it.slot.Last != None && n.retries >= 1
-	isCrowded := h.s.slow-h.s.hangs >= slowPlaces && !h.hurried
-	isThrottled := n.throttle.at() > h.now || n.throttle.failures > 0 && h.s.throttle.at() > h.now
-	isHanging := n.slow > n.hangs || n.hung && (it.slot.Last == None || h.now-n.since > lately)
-	return isFull && n.failures+n.slow > n.hangs || isCrowded && isHanging || it.slot.Last != None && isThrottled && !h.hurried
+	isCrowded := h.s.slow >= slowPlaces && !h.hurried
+	isThrottled := n.throttle.at() > h.now || h.s.throttles[n.lanes[tried].class].at() > h.now
+	return n.isSick() && (n.inFlight() >= 2 || it.slot.Last != None && n.lanes[tried].flying >= 1) || isCrowded && n.isHanging() || it.slot.Last != None && isThrottled && !h.hurried
 }
 
 // next requires that Next returns an item that may take a request, or that there is none, and
@@ -170,7 +168,7 @@ func (h *history) next() (ok bool) {
 	if got.slot.Last != None {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
 		if n := h.s.namespaces[got.namespace]; n.lanes[fresh].items.Len() > 0 {
-			require.Greater(h.t, n.lanes[fresh].due(), got.slot.until, "an item that has not failed is due earlier")
+			require.Greater(h.t, n.lanes[fresh].items.first()+n.shift, got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
 	it.place, it.at = flying, h.now
@@ -181,13 +179,13 @@ func (h *history) next() (ok bool) {
 // checkNone requires a reason why each item that is ready takes no request.
 func (h *history) checkNone(full map[*item]bool) {
 	s := h.s
-	if s.flights.Len()-s.slow >= s.places+s.extra { // no history has MaxSlow items
+	if s.quick >= s.places+s.extra { // no history has MaxSlow items
 		return
 	}
 	for _, it := range h.items {
 		n := s.namespaces[it.namespace]
 		switch {
-		case it.place != queued || full[it.item] || h.crowded && n.inFlight > 0 || h.pauses[it.namespace] > h.now:
+		case it.place != queued || full[it.item] || h.crowded && n.inFlight() > 0 || h.pauses[it.namespace] > h.now:
 		case n.failures >= Several && n.pace > h.now && !h.hurried:
 		case it.slot.Last == None:
 			require.Fail(h.t, "a new item waits for nothing")
@@ -238,14 +236,15 @@ func (h *history) check() {
 		}
 		if it.place == flying {
 			count := counts[it.namespace]
-			if slot.slow {
-				count.slow++
-			}
-			if s.flights.At(it.item) == Never {
+			switch {
+			case s.flights.At(it.item) == Never:
 				count.hangs++
 				require.True(h.t, h.hurried || h.now-it.at >= SlowAfter+hangsAfter, "it does not hang")
-			} else {
-				count.count(1, slot.kind())
+			case slot.slow:
+				count.slow++
+				fallthrough
+			default:
+				count.lanes[slot.kind()].flying++
 			}
 			counts[it.namespace] = count
 		}
@@ -256,11 +255,11 @@ func (h *history) check() {
 		require.Equal(h.t, slices.Min(pending), gotSince)
 	}
 	require.Equal(h.t, []int{placed[waiting], placed[flying]}, []int{s.waiting.Len(), s.flights.Len()})
-	slow, hangs, sum, lanes := 0, 0, s.held.Len(), s.paced.Len()
+	slow, quick, sum, lanes := 0, 0, s.held.Len(), s.paced.Len()
 	for name, n := range s.namespaces {
 		c := counts[name]
-		require.Equal(h.t, []int{c.inFlight, c.retries, c.slow, c.hangs}, []int{n.inFlight, n.retries, n.slow, n.hangs}, name)
-		slow, hangs = slow+c.slow, hangs+c.hangs
+		require.Equal(h.t, []int{c.inFlight(), c.slow, c.hangs}, []int{n.inFlight(), n.slow, n.hangs}, name)
+		slow, quick = slow+c.slow, quick+c.inFlight()-c.slow
 		checkHeap(h.t, &n.pending)
 		for k := range n.lanes {
 			l := &n.lanes[k]
@@ -271,11 +270,11 @@ func (h *history) check() {
 			checkHeap(h.t, &l.items)
 		}
 	}
-	require.Equal(h.t, []int{placed[queued], slow, hangs}, []int{sum, s.slow, s.hangs})
-	h.crowded = h.crowded || slow-hangs >= slowPlaces
-	for rank := range s.ready {
-		lanes += s.ready[rank].Len()
-		checkHeap(h.t, &s.ready[rank])
+	require.Equal(h.t, []int{placed[queued], slow, quick}, []int{sum, s.slow, s.quick})
+	h.crowded = h.crowded || slow >= slowPlaces
+	for i := range s.ready {
+		lanes += s.ready[i].Len()
+		checkHeap(h.t, &s.ready[i])
 	}
 	checkHeap(h.t, &s.paced)
 	checkHeap(h.t, &s.waiting)

@@ -9,7 +9,7 @@ import (
 const never = math.MinInt64
 
 // namespace is a bulkhead: a client of its own. Namespaces share the places for requests in
-// flight, turns, and the throttle of all. Otherwise no response in one changes another one.
+// flight, turns, and the throttles of retries. Otherwise no response in one changes another one.
 //
 // It is sick if its latest request has failed, or while one takes long: then few of its requests
 // are in flight at a time.
@@ -19,11 +19,9 @@ type namespace[T any] struct {
 	shift   time.Duration // of new items that wait while others fail: see Schedule.Done
 	pending Queue[T]      // items with something to write, by the time since when, wherever they are
 
-	// Invariant: retries <= inFlight. Requests that hang are in neither.
-	inFlight, retries int
-	slow              int           // requests that take long, with those that hang
-	hangs             int           // requests that hang
-	hangsNext         time.Duration // when the next request can begin to hang, if one does
+	slow      int           // requests in flight that take long, without those that hang
+	hangs     int           // requests in flight that hang
+	hangsNext time.Duration // when another one can begin to hang, if one does
 
 	failures  int           // requests in a row that have failed
 	since     time.Duration // when the first of them had
@@ -47,90 +45,61 @@ const (
 // in one of the queues of the Schedule if it has any.
 type lane[T any] struct {
 	*namespace[T]
-	kind  kind
-	items Queue[T] // new ones by due - shift, and those that have failed by due
+	class  int
+	flying int      // requests in flight, without those that hang
+	items  Queue[T] // new ones by due - shift, and those that have failed by due
 
 	in    *Queue[*lane[T]] // the queue that holds it, nil if it has no request to make
 	index int32            // in that queue
 }
 
+// The classes of lanes. A shutdown makes requests in their order.
+const (
+	healthy = iota
+	failing // the latest request of the namespace has failed
+	first   // of retries: none of the namespace has failed, so old failures are no news about it
+	recent  // the namespace is healthy, or has not failed for long
+	old
+	classes
+)
+
 func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
-	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries}, until: never, permitted: never}
+	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries, first: retryFirst}, until: never, permitted: never}
 	for k := range n.lanes {
-		n.lanes[k] = lane[T]{namespace: n, kind: kind(k), items: items}
+		n.lanes[k] = lane[T]{namespace: n, items: items}
 	}
+	n.classify(0)
 	return n
 }
 
-func (n *namespace[T]) isSick() bool { return n.failures > 0 || n.isSlow() }
-
-// isSlow reports whether a request takes long, without those that hang.
-func (n *namespace[T]) isSlow() bool { return n.slow > n.hangs }
-
-// count changes the number of requests in flight.
-func (n *namespace[T]) count(by int, k kind) {
-	n.inFlight += by
-	n.retries += by * int(k)
-}
-
-// hang reports whether a request that has taken long for hangsAfter stops counting as in flight:
-// one after a minute, and another one after 2, 4, 8 minutes, and so on. So requests that never
-// end do not stop their namespace for ever, and are few.
-func (n *namespace[T]) hang(now time.Duration) bool {
-	if n.hangs > 0 && now < n.hangsNext {
-		return false
+// classify sets the classes of lanes after a response.
+func (n *namespace[T]) classify(now time.Duration) {
+	n.lanes[fresh].class, n.lanes[tried].class = failing, old
+	if n.failures == 0 {
+		n.lanes[fresh].class = healthy
 	}
-	n.hangsNext = now + hangsAfter<<min(n.hangs, maxHangs)
-	return true
+	switch {
+	case n.throttle.failures == 0:
+		n.lanes[tried].class = first
+	case n.failures == 0 || now-n.since <= later:
+		n.lanes[tried].class = recent
+	}
 }
 
-// due returns by when the next request of l should be made.
-func (l *lane[T]) due() time.Duration {
-	if l.items.Len() == 0 || l.kind == tried {
-		return l.items.first()
-	}
-	return l.items.first() + l.shift
-}
+func (n *namespace[T]) inFlight() int { return n.lanes[fresh].flying + n.lanes[tried].flying }
+
+func (n *namespace[T]) isSick() bool { return n.failures > 0 || n.slow > 0 }
 
 // isHanging reports whether requests of n probably hang. One that takes long and passes is of a
 // slow server, which all need.
-func (n *namespace[T]) isHanging() bool { return n.hung || n.isSlow() }
+func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > 0 }
 
-// The ranks of lanes. A shutdown makes requests in their order.
-const (
-	freshHealthy = iota
-	freshFailing
-	freshHanging
-	triedFirst  // no retry of the namespace has failed: old failures are no news about it
-	triedLately // the namespace is healthy, or has not failed for long
-	triedOld
-	triedHanging
-	ranks
-)
-
-// rank returns the rank of l.
-func (l *lane[T]) rank(now time.Duration) int {
-	switch isTried := l.kind == tried; {
-	case isTried && (l.isSlow() || l.hung && now-l.since > lately):
-		return triedHanging
-	case isTried && l.throttle.failures == 0 && !l.hung:
-		return triedFirst
-	case isTried && (l.failures == 0 || now-l.since <= lately):
-		return triedLately
-	case isTried:
-		return triedOld
-	case l.isHanging():
-		return freshHanging
-	case l.failures > 0:
-		return freshFailing
-	default:
-		return freshHealthy
-	}
-}
-
-// order returns the place of l among those of its rank. Namespaces take turns.
+// order returns when the next request of l is due. Namespaces take turns.
 func (l *lane[T]) order() time.Duration {
-	at := l.due() + turn*time.Duration(l.inFlight)
+	at := l.items.first() + retryFirst*time.Duration(l.inFlight())
+	if l.class < first {
+		at += l.shift
+	}
 	if l.isSick() {
 		at += later
 	}
@@ -140,7 +109,7 @@ func (l *lane[T]) order() time.Duration {
 // from returns when the next request of l can be made as far as its namespace is concerned.
 func (l *lane[T]) from(hurried bool) time.Duration {
 	from := l.until
-	if l.kind == tried && !hurried {
+	if l.class >= first && !hurried {
 		from = max(from, l.throttle.at())
 	}
 	if l.failures >= Several && !hurried {
@@ -153,9 +122,9 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 // too: while slowPlaces requests take long, it waits until its request ends or takes long.
 func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	if l.isSick() {
-		return l.inFlight >= maxSick || l.kind == tried && l.retries >= maxSickRetries
+		return l.inFlight() >= maxSick || l.class >= first && l.flying > 0
 	}
-	return l.inFlight > 0 && s.isCrowded()
+	return l.inFlight() > 0 && s.isCrowded()
 }
 
 // plan puts the lanes of a namespace where they belong after a change. A pause keeps a lane that is
@@ -170,8 +139,10 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 			move(l, &l.in, nil, 0)
 		case l.from(s.hurried) > s.now:
 			move(l, &l.in, &s.paced, l.from(s.hurried))
+		case n.isHanging():
+			move(l, &l.in, &s.ready[classes+l.class], l.order())
 		default:
-			move(l, &l.in, &s.ready[l.rank(s.now)], l.order())
+			move(l, &l.in, &s.ready[l.class], l.order())
 		}
 	}
 }

@@ -12,45 +12,43 @@ import (
 // namespace is to blame and not the items.
 const Several = 16
 
-// Delays double from the first to the longest with each failure in a row.
+// Delays double from retryFirst to the longest with each failure in a row.
 const (
-	retryFirst, retryMax = time.Second, 2 * time.Minute // of an item, and between retries of a namespace
-	retryMaxOfAll        = time.Minute                  // between retries of all
-	pushedMax            = 16 * time.Second             // after a push-back, which can concern a share of the requests
-	deniedMax            = 5 * time.Minute              // of an item that the server denies
-	deniedLong           = 40 * time.Minute             // after deniedOften in a row, which take an hour and a half
-	deniedOften          = 24
-	hurriedMax           = 100 * time.Millisecond
+	retryFirst    = time.Second      // also a turn: see lane.order, and namespace.pace
+	retryMax      = 2 * time.Minute  // of an item, and between retries of a namespace
+	retryMaxOfAll = 80 * time.Second // between retries of all
+	pushedMax     = 16 * time.Second // after a push-back, which can concern a share of the requests
+	deniedMax     = 5 * time.Minute  // of an item that the server denies
+	deniedLong    = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
+	deniedOften   = 24
 )
 
-// Retries that may fail in a row before others wait for more than their items: those of a
-// namespace, and those of all.
+var longest = [...]time.Duration{Failed: retryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: retryMax}
+
+// freeRetries is the number of retries that may fail in a row before others wait for more than
+// their items: those of a namespace, and those of all.
 const freeRetries, freeRetriesOfAll = 3, 10
 
 const (
-	later    = 5 * time.Minute  // a request that is less likely to pass is due this much later
-	maxLater = 8                // for how many failures of its item at most
-	lately   = 10 * time.Minute // for so long, retries of a namespace that fails go before those of others
-	turn     = time.Second      // for each request in flight, the next one of its namespace is due this much later
-	pace     = time.Second / 2  // between two requests of a namespace, after Several failures
-	maxIdle  = 1000             // idle namespaces are forgotten while there are more
+	later    = 5 * time.Minute // what is less likely to pass is due this much later, and failures are old
+	maxLater = 8               // the number of failures of an item that make it due later
+	maxIdle  = 1000            // the number of namespaces from which idle ones are forgotten
+	maxSick  = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
 
-	// The requests in flight of a sick namespace, and those of them for items that have failed.
-	// While slowPlaces requests take long, sick namespaces make none, and others about one.
-	maxSick, maxSickRetries, slowPlaces = 2, 1, 16
-	maxHangs                            = 10 // doublings
+	// hurriedPlaces is the number of places at the end of a shutdown. With responses after 100 ms,
+	// 2,500 series can be written in ten seconds, instead of 360.
+	hurriedPlaces = 32
 )
 
-// MaxSlow is how many requests that take long leave their places to others.
-const MaxSlow = 100
-
-// hurriedPlaces is how many requests can be in flight at the end of a shutdown. With
-// responses after 100 ms, 2,500 series can be written in ten seconds, instead of 360.
-const hurriedPlaces = 32
-
-// SlowAfter is when a request takes long: perhaps all requests for its namespace do. hangsAfter
-// later, it may not count as in flight: whoever makes it hangs. See namespace.hang.
-const SlowAfter, hangsAfter = 100 * time.Millisecond, time.Minute
+// Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
+// While slowPlaces do, namespaces that probably hang make none, and others one at a time. A
+// request that takes hangsAfter longer may stop counting: see Schedule.advance.
+const (
+	SlowAfter  = 100 * time.Millisecond
+	hangsAfter = time.Minute
+	slowPlaces = 16
+	MaxSlow    = 100
+)
 
 // Item is an element of a [Schedule]: usually a pointer to a struct with a [Slot].
 type Item[T any] interface {
@@ -88,26 +86,14 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	}
 	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
 	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
-	first, longest, failures := retryFirst, cmp.Or(r.Most, s.longest()), s.Failures
+	first, most, failures := retryFirst, cmp.Or(r.Most, longest[s.Last]), s.Failures
 	switch {
 	case s.Last == Refused:
 		first, failures = cmp.Or(r.Least, retryFirst), s.Alike
 	case s.isDeniedOften():
 		return deniedLong // exactly: see place
 	}
-	return max(r.Least, jitter(backoff(first, longest, failures)))
-}
-
-// longest returns the longest delay after the latest result.
-func (s *Slot[T]) longest() time.Duration {
-	switch s.Last {
-	case PushedBack:
-		return pushedMax
-	case Denied:
-		return deniedMax
-	default:
-		return retryMax
-	}
+	return max(r.Least, jitter(backoff(first, most, failures)))
 }
 
 func backoff(first, longest time.Duration, failures uint8) time.Duration {
@@ -156,13 +142,12 @@ type Schedule[T Item[T]] struct {
 	flights Queue[T] // by when they take long, then by when they can hang, then Never
 
 	namespaces map[string]*namespace[T]
-	ready      [ranks]Queue[*lane[T]] // with a request to make, by rank
-	paced      Queue[*lane[T]]        // by when the next request can be made
-	pending    int                    // items with something to write
-	slow       int                    // requests in flight that take long
-	hangs      int                    // of these, the ones that hang
-	throttle   throttle               // of the retries of all
-	served     [ranks]time.Duration   // when the latest retry of a rank took it
+	ready      [2 * classes]Queue[*lane[T]] // with a request to make, by class; then those of namespaces that hang
+	paced      Queue[*lane[T]]              // by when the next request can be made
+	pending    int                          // items with something to write
+	quick      int                          // requests in flight that do not take long
+	slow       int                          // those that do, without those that hang
+	throttles  [classes]throttle            // of retries of all
 
 	pausedUntil, pausedTotal time.Duration // see Pause
 }
@@ -179,11 +164,15 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 	s := &Schedule[T]{
 		jitter: jitter, places: places, waiting: items, held: items, flights: items,
 		namespaces: make(map[string]*namespace[T]), paced: lanes,
-		throttle: throttle{free: freeRetriesOfAll}, pausedUntil: never,
+		pausedUntil: never,
 	}
-	for rank := range s.ready {
-		s.ready[rank] = lanes
+	for i := range s.ready {
+		s.ready[i] = lanes
 	}
+	for class := range s.throttles {
+		s.throttles[class] = throttle{free: freeRetriesOfAll, first: retryFirst}
+	}
+	s.throttles[old] = throttle{free: 1, first: retryMaxOfAll}
 	return s
 }
 
@@ -199,7 +188,7 @@ func (s *Schedule[T]) namespace(name string) *namespace[T] {
 
 // forget forgets a namespace that is idle, while there are many. One that is paused is not.
 func (s *Schedule[T]) forget(n *namespace[T]) {
-	if n.pending.Len() == 0 && n.inFlight == 0 && n.slow == 0 && n.until <= s.now && len(s.namespaces) > maxIdle {
+	if n.pending.Len() == 0 && n.inFlight() == 0 && n.hangs == 0 && n.until <= s.now && len(s.namespaces) > maxIdle {
 		delete(s.namespaces, n.name)
 	}
 }
@@ -247,7 +236,7 @@ func (s *Schedule[T]) place(item T) {
 	n, slot := s.namespaces[item.Namespace()], item.Slot()
 	switch {
 	case s.hurried:
-		slot.until = min(slot.until, s.now+hurriedMax)
+		slot.until = min(slot.until, s.now+SlowAfter)
 	case slot.isDeniedOften() && n.permitted > slot.until-deniedLong: // since it was denied
 		slot.until = min(slot.until, s.now)
 	}
@@ -281,7 +270,11 @@ func (s *Schedule[T]) Release(item T, now time.Duration) {
 	slot := item.Slot()
 	slot.until = now // and no earlier, so it is due after what has not failed
 	if slot.pending != 0 {
-		s.throttle.failures, s.namespaces[item.Namespace()].throttle.failures = 0, 0
+		n := s.namespaces[item.Namespace()]
+		n.throttle.failures, n.lanes[tried].class = 0, first
+		for class := range s.throttles {
+			s.throttles[class].failures = 0
+		}
 		s.place(item)
 	}
 }
@@ -309,58 +302,42 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	item = l.items.First()
 	slot := item.Slot()
 	slot.slow = false
-	l.pace = now + pace
-	if l.kind == tried {
-		if l.rank(now) > triedFirst {
-			s.throttle.take(now, retryMaxOfAll, s.jitter)
-			s.served[l.rank(now)] = now
-		}
-		l.throttle.take(now, slot.longest(), s.jitter)
+	l.pace = now + retryFirst/2
+	if l.class >= first {
+		s.throttles[l.class].take(now, retryMaxOfAll, s.jitter)
+		l.throttle.take(now, longest[slot.Last], s.jitter)
 	}
-	l.count(1, l.kind)
+	l.flying++
+	s.quick++
 	s.put(item, &s.flights, now+SlowAfter)
 	return item, true
 }
 
 // best returns the lane of the next request, and when it can be made, or Never. The earliest due
-// goes first, and of retries the lowest rank. A shutdown follows the ranks.
-func (s *Schedule[T]) best() (*lane[T], time.Duration) {
-	var best [kinds]*lane[T]
-	at, due := [kinds]time.Duration{Never, Never}, [kinds]time.Duration{}
-	if s.isFullOfAll() {
-		return nil, Never
+// goes first. A shutdown follows the classes.
+func (s *Schedule[T]) best() (best *lane[T], at time.Duration) {
+	at = Never
+	if s.quick+max(0, s.slow-MaxSlow) >= s.places+s.extra {
+		return nil, at
 	}
-	for q := &s.ready[triedLately]; q.Len() > 0 && q.First().rank(s.now) != triedLately; {
-		s.plan(q.First().namespace)
-	}
-	for rank := range s.ready {
-		q := &s.ready[rank]
-		if q.Len() == 0 || (rank == freshHanging || rank == triedHanging) && s.isCrowded() {
+	due := at
+	for i := range s.ready {
+		q, from := &s.ready[i], s.now
+		if q.Len() == 0 || i >= classes && s.isCrowded() {
 			continue
 		}
-		k, from := q.First().kind, s.now
-		if rank > triedFirst && !s.hurried {
-			from = max(from, s.throttle.at())
+		if !s.hurried {
+			from = max(from, s.throttles[i%classes].at())
 		}
-		isStarved := rank > triedLately && max(s.served[rank], q.first()) < s.now-lately
-		if from < at[k] || from == at[k] && !s.hurried && (k == fresh && q.first() < due[k] || isStarved) {
-			best[k], at[k], due[k] = q.First(), from, q.first()
+		if from < at || from == at && !s.hurried && q.first() < due {
+			best, at, due = q.First(), from, q.first()
 		}
 	}
-	if at[tried] < at[fresh] || at[tried] == at[fresh] && !s.hurried && due[tried] < due[fresh] {
-		return best[tried], at[tried]
-	}
-	return best[fresh], at[fresh]
+	return best, at
 }
 
 // isCrowded reports whether so many requests take long that few others shall.
-func (s *Schedule[T]) isCrowded() bool { return s.slow-s.hangs >= slowPlaces && !s.hurried }
-
-// isFullOfAll reports whether no more requests can be in flight.
-func (s *Schedule[T]) isFullOfAll() bool {
-	quick := s.flights.Len() - s.slow
-	return quick+max(0, s.slow-s.hangs-MaxSlow) >= s.places+s.extra
-}
+func (s *Schedule[T]) isCrowded() bool { return s.slow >= slowPlaces && !s.hurried }
 
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {
@@ -377,7 +354,9 @@ func (s *Schedule[T]) advance(now time.Duration) {
 			slot.slow = true
 			n.slow++
 			s.slow++
-		case n.hang(at):
+			s.quick--
+		case n.hangs == 0 || at >= n.hangsNext:
+			n.hangsNext = at + hangsAfter<<n.hangs
 			s.discount(item)
 		default:
 			s.flights.Put(item, n.hangsNext)
@@ -395,9 +374,10 @@ func (s *Schedule[T]) advance(now time.Duration) {
 func (s *Schedule[T]) discount(item T) {
 	n := s.namespaces[item.Namespace()]
 	s.flights.Put(item, Never)
-	n.count(-1, item.Slot().kind())
+	n.lanes[item.Slot().kind()].flying--
+	n.slow--
+	s.slow--
 	n.hangs++
-	s.hangs++
 }
 
 // Done takes the response to the request for an item that [Schedule.Next] has returned. The
@@ -406,24 +386,23 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	s.now = now
 	slot, n := item.Slot(), s.namespaces[item.Namespace()]
 	k := slot.kind()
-	if s.flights.At(item) == Never {
+	switch {
+	case s.flights.At(item) == Never:
 		n.hangs--
-		s.hangs--
-	} else {
-		n.count(-1, k)
-	}
-	if slot.slow {
+	case slot.slow:
+		n.lanes[k].flying--
 		n.slow--
 		s.slow--
+	default:
+		n.lanes[k].flying--
+		s.quick--
 	}
 	move(item, &slot.in, nil, 0)
-	switch {
-	case k == tried:
-		s.throttle.answer(r.Result, now)
-		n.throttle.answer(r.Result, now)
-	case r.Result == Passed:
-		s.throttle.restart()
-		n.throttle.restart()
+	n.throttle.answer(k, r.Result, now)
+	for class := range s.throttles {
+		if k == fresh || class == max(n.lanes[tried].class, recent) {
+			s.throttles[class].answer(k, r.Result, now)
+		}
 	}
 	switch r.Result {
 	case None:
@@ -439,7 +418,6 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		slot.until = now + slot.fail(r, s.jitter)
 		if n.failures++; n.failures == 1 {
 			n.since = now
-			s.throttle.restart() // what begins now is no old trouble
 		}
 		n.hung = n.hung || slot.slow
 		if n.failures > 1 && n.lanes[fresh].items.Len() > 0 { // what waits may be alike: what arrives from now on goes first
@@ -452,21 +430,15 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 			s.pausedUntil = max(s.pausedUntil, n.until)
 		}
 	}
-	if s.hurried {
-		s.adapt(r.Result)
+	switch {
+	case r.Result == PushedBack:
+		s.extra = 0
+	case s.hurried && r.Result != None && r.Result != Failed:
+		s.extra = max(s.extra, min(s.extra+1, hurriedPlaces-s.places))
 	}
+	n.classify(now)
 	s.plan(n)
 	s.forget(n)
-}
-
-// adapt changes the number of places in a shutdown.
-func (s *Schedule[T]) adapt(result Result) {
-	switch {
-	case result == PushedBack:
-		s.extra = 0
-	case result != Failed && result != None:
-		s.extra = max(0, min(s.extra+1, hurriedPlaces-s.places))
-	}
 }
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
@@ -538,7 +510,7 @@ type Namespace struct {
 func (s *Schedule[T]) Sick(most int, now time.Duration) (sick []Namespace) {
 	for _, n := range s.namespaces {
 		if n.pending.Len() > 0 && (n.isSick() || n.until > now) {
-			sick = append(sick, Namespace{n.name, n.pending.Len(), n.pending.first(), n.failures, n.slow, n.until})
+			sick = append(sick, Namespace{n.name, n.pending.Len(), n.pending.first(), n.failures, n.slow + n.hangs, n.until})
 		}
 	}
 	slices.SortFunc(sick, func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Name, b.Name)) })

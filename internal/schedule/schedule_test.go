@@ -20,9 +20,12 @@ func seconds(n ...int) (ds []time.Duration) {
 
 // fail has the next request fail, which is for it, and returns when the item can be tried again.
 func (w *world) fail(it *item, r Response) time.Duration {
-	w.now += pace
+	w.now += retryFirst
 	n := w.namespaces[it.namespace]
-	w.throttle.failures, n.throttle.failures = 0, 0
+	for class := range w.throttles {
+		w.throttles[class].failures = 0
+	}
+	n.throttle.failures = 0
 	w.plan(n)
 	require.Equal(w.t, []*item{it}, w.sent())
 	w.done(it, r)
@@ -196,7 +199,7 @@ func TestPace(t *testing.T) {
 	}
 	assert.InDelta(t, Several+20, w.requests, 1)
 	late := w.add("a", 1)[0]
-	w.now += pace
+	w.now += retryFirst
 	assert.Equal(t, []*item{late}, w.sent())
 	w.done(late, Response{Result: Passed})
 	assert.Len(t, w.sent(), 200-w.requests+1+len(w.flights.nodes), "one that passes ends it")
@@ -252,12 +255,12 @@ func TestHurry(t *testing.T) {
 		}
 		w.Hurry(w.now)
 		requests := w.requests
-		w.run(w.now + 2*hurriedMax)
+		w.run(w.now + 2*SlowAfter)
 		require.Equal(t, 90, w.pending)
 		require.GreaterOrEqual(t, w.requests-requests, 90)
 		for _, n := range w.held.nodes {
 			require.GreaterOrEqual(t, int(n.item.slot.Failures), 2)
-			require.LessOrEqual(t, n.at, w.now+hurriedMax)
+			require.LessOrEqual(t, n.at, w.now+SlowAfter)
 		}
 		return order
 	}

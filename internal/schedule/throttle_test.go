@@ -15,18 +15,18 @@ import (
 func TestThrottle(t *testing.T) {
 	results := map[byte]Result{'f': Failed, 'd': Denied, 'r': Refused, 'p': Passed, '-': None}
 	for in, wants := range map[string][]time.Duration{ // results, again and again, and the time before each retry
-		"f":       seconds(0, 0, 0, 1, 2, 4, 8, 16, 32, 60, 60),
+		"f":       seconds(0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 80, 80),
 		"dr":      seconds(0, 0, 0, 1, 1, 1, 1),
 		"ffffffd": seconds(0, 0, 0, 1, 2, 4, 8, 1, 2, 4),
 		"ffffp":   seconds(0, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0),
 		"ffff-":   seconds(0, 0, 0, 1, 2, 4, 8),
 	} {
-		th, now := throttle{free: freeRetries}, time.Duration(0)
+		th, now := throttle{free: freeRetries, first: retryFirst}, time.Duration(0)
 		for i, want := range wants {
 			require.Equal(t, want, max(now, th.at())-now, "%s: %d", in, i)
 			now += want
 			th.take(now, retryMaxOfAll, func(d time.Duration) time.Duration { return d })
-			th.answer(results[in[i%len(in)]], now)
+			th.answer(tried, results[in[i%len(in)]], now)
 		}
 	}
 }
@@ -75,73 +75,75 @@ func (w *world) retry(namespace string, since time.Duration, retries uint8) *ite
 	w.Ready(it, w.now, w.now)
 	n := w.namespaces[namespace]
 	n.failures, n.since, n.throttle.failures = 1, since, retries
+	n.classify(w.now)
 	w.plan(n)
 	w.now++
 	return it
 }
 
-// Retries that fail in many namespaces wait for those of all.
+// exhaust makes the retries of all of a class wait for a minute.
+func (w *world) exhaust(class int) {
+	w.throttles[class].failures, w.throttles[class].next = freeRetriesOfAll, w.now+time.Minute
+}
+
+// Retries that fail in many namespaces wait for those of all that have failed for as long, until
+// one passes. A new item that passes brings back the first interval.
 func TestRetriesOfAll(t *testing.T) {
-	w := newWorld(t, many)
-	for _, name := range names("old-", 3) {
-		w.retry(name, w.now-time.Hour, 1)
-	}
-	for i, result := range []Result{Failed, Passed} { // a healthy namespace begins to fail, or a new item passes
-		w.throttle.failures, w.throttle.taken, w.throttle.next = freeRetriesOfAll, w.now, w.now+time.Minute
-		w.add(strconv.Itoa(i), 1)
+	for class, since := range map[int]time.Duration{recent: 0, old: -time.Hour} {
+		w := newWorld(t, many)
+		for _, name := range names("", 3) {
+			w.retry(name, w.now+since, 1)
+		}
+		w.exhaust(class)
+		w.add("new", 1)
 		sent := w.sent()
-		require.Equal(t, []string{strconv.Itoa(i)}, namespaces(sent))
-		w.done(sent[0], Response{Result: result})
-		assert.Equal(t, w.now+retryFirst, w.throttle.at())
-		w.Remove(sent[0])
+		require.Equal(t, []string{"new"}, namespaces(sent))
+		w.done(sent[0], Response{Result: Passed})
+		assert.Equal(t, w.now+retryFirst, w.throttles[class].at())
 		w.now += retryFirst
-		require.Len(t, w.sent(), 1)
-	}
-	w.done(w.flights.First(), Response{Result: Passed})
-	assert.Len(t, w.sent(), 1, "a retry passes")
-}
-
-// The first retry of a namespace does not wait for those of all, nor behind one that does.
-func TestFirstRetryOfANamespace(t *testing.T) {
-	for _, failures := range []int{0, 1} {
-		w := newWorld(t, many)
-		w.retry("old", w.now, 1)
-		w.retry("first", w.now, 0)
-		w.throttle.failures, w.throttle.next = freeRetriesOfAll, w.now+time.Minute
-		for _, n := range w.namespaces {
-			n.failures = failures
-			w.plan(n)
-		}
-		assert.Equal(t, []string{"first"}, namespaces(w.sent()), "failures: %d", failures)
+		sent = w.sent()
+		require.Len(t, sent, 1)
+		w.done(sent[0], Response{Result: Passed})
+		assert.Len(t, w.sent(), 2)
 	}
 }
 
-// Retries are made in the order of their ranks, and in a shutdown all requests.
-func TestRanks(t *testing.T) {
-	want := []string{"3 healthy", "4 lately", "5 old", "6 hangs", "0 healthy", "1 fails", "2 hangs"} // new ones are due later
-	for _, hurried := range []bool{false, true} {
-		w := newWorld(t, many)
-		for _, name := range []string{"6 hangs", "5 old", "4 lately", "3 healthy"} {
-			w.retry(name, w.now, 1)
-		}
-		w.namespaces["4 lately"].since += time.Minute
-		w.now += lately + time.Second
-		for i, name := range []string{"0 healthy", "1 fails", "2 hangs"} {
-			w.Ready(&item{namespace: name}, w.now+time.Duration(i+1)*time.Hour, w.now)
-		}
-		for name, n := range w.namespaces {
-			n.hung, n.failures = strings.HasSuffix(name, "hangs"), 1
-			if strings.HasSuffix(name, "healthy") {
-				n.failures = 0
-			}
-			w.plan(n)
-		}
-		if hurried {
-			w.Hurry(w.now)
-			slices.Sort(want)
-		}
-		assert.Equal(t, want, namespaces(w.sent()))
+// The first retry of a namespace waits for no other one, and old failures for recent ones neither.
+func TestRetriesWaitForThoseOfTheirClass(t *testing.T) {
+	w := newWorld(t, many)
+	w.retry("recent", w.now, 1)
+	w.retry("old", w.now-time.Hour, 1)
+	w.retry("first", w.now-time.Hour, 0)
+	w.exhaust(recent)
+	w.exhaust(old)
+	assert.Equal(t, []string{"first"}, namespaces(w.sent()))
+	w.throttles[recent].next = w.now
+	assert.Equal(t, []string{"recent"}, namespaces(w.sent()))
+	w.throttles[old].next = w.now
+	assert.Equal(t, []string{"old"}, namespaces(w.sent()))
+}
+
+// A shutdown makes requests in the order of classes, and those of namespaces that hang last.
+func TestClasses(t *testing.T) {
+	w := newWorld(t, many)
+	for _, name := range []string{"6 hangs", "4 old", "3 recent", "2 first"} {
+		w.retry(name, w.now, 1)
 	}
+	w.namespaces["2 first"].throttle.failures = 0
+	w.namespaces["3 recent"].since += time.Minute
+	w.now += later + time.Second
+	for i, name := range []string{"5 hangs", "1 fails", "0 healthy"} {
+		w.Ready(&item{namespace: name}, w.now+time.Duration(i+1)*time.Hour, w.now)
+	}
+	for name, n := range w.namespaces {
+		n.hung, n.failures = strings.HasSuffix(name, "hangs"), 1-strings.Count(name, "healthy")
+		n.classify(w.now)
+		w.plan(n)
+	}
+	w.Hurry(w.now)
+	sent := namespaces(w.sent())
+	assert.Len(t, sent, 7)
+	assert.True(t, slices.IsSorted(sent), sent)
 }
 
 // After 1, 2, 4, 8 minutes, one more request that hangs leaves its place in its namespace.
