@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"hash/maphash"
-	"math"
 	"time"
 
 	"github.com/eventseries/eventseries/internal/schedule"
@@ -168,9 +167,6 @@ func (t *table) settle(e *Entry, s *step) {
 		t.forget(e)
 		return
 	case kind == none:
-		if s.at >= e.beatAt {
-			e.beatAt = math.MinInt64 // overdue, also when a clock is set back
-		}
 		t.sched.Wait(e, e.deadline(&t.rules, s.at), s.at)
 	default:
 		t.sched.Ready(e, e.due(&t.rules, kind, s.at), s.at)

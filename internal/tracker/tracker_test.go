@@ -682,6 +682,22 @@ func TestWallClockJumpsAhead(t *testing.T) {
 	}
 }
 
+// The wall clock jumps ahead while a heartbeat is due without news. The next occurrence is written.
+func TestWallClockJumpsWithoutNews(t *testing.T) {
+	now := time.Now()
+	tr, k := New(Options{FirstHeartbeat: time.Minute}, now), testKey("a")
+	observe(t, tr, k, now, Occurrence{}, Occurrence{})
+	write(t, tr, now, Create)
+	now = now.Add(time.Minute)
+	require.Empty(t, tr.Advance(now))
+	for range 2 {
+		now = wallclock.Set(now, time.Hour)
+		require.Empty(t, tr.Advance(now))
+	}
+	observe(t, tr, k, now, Occurrence{})
+	write(t, tr, now, Heartbeat)
+}
+
 func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
 
 // What is due at once is handled in parts, and all of it.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -536,11 +535,7 @@ func (w *world) status(name string, now time.Duration) string {
 		text += fmt.Sprintf(", stored %s x%d at %s", e.stored.state, e.stored.count, since(e.stored.at))
 	}
 	if e.isOngoing() && e.phase == live {
-		if e.beatAt == math.MinInt64 {
-			text += ", heartbeat overdue"
-		} else {
-			text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
-		}
+		text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
 	}
 	if window := w.tracker.window.Of(e.rhythm, e.last); window != series.FinishAfter {
 		text += fmt.Sprintf(", window %s", window)
