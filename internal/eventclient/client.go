@@ -1,10 +1,13 @@
 package eventclient
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,8 +22,7 @@ import (
 // resource is the name of the resource in both API groups.
 const resource = "events"
 
-// accept is the Accept header of responses. To encode and to decode protobuf takes a
-// fraction of the time that JSON takes.
+// accept is the Accept header of one Event. Protobuf takes a fraction of the time that JSON takes.
 const accept = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 
 // Object is an Event of one of the API groups.
@@ -35,43 +37,38 @@ type ObjectList interface {
 	metav1.ListInterface
 }
 
-// Client sends requests for Events of type T and lists of type L. Create one with [New].
-// A Client is safe for concurrent use.
+// Client sends requests for Events of type T and lists of type L. Create one with [New]. It is safe for
+// concurrent use.
 type Client[T Object, L ObjectList] struct {
-	client restclient.Interface
-	gv     schema.GroupVersion
-
-	// onlyJSON is set when the server rejects the content type of the client.
-	onlyJSON atomic.Bool
+	client   restclient.Interface
+	gv       schema.GroupVersion
+	onlyJSON atomic.Bool // the server rejects the content type of the client
 }
 
-// New returns a Client that sends requests with the credentials and connections of the
-// given client. gv is the group version of both.
-//
-// New returns nil if client is nil or contains a nil [restclient.RESTClient], as
-// the client of a fake clientset does.
+// New returns a Client that sends requests with the credentials and connections of the given client. gv
+// is the group version of both. New returns nil if client is nil or contains a nil
+// [restclient.RESTClient], as the client of a fake clientset does.
 func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVersion) *Client[T, L] {
 	rest, isREST := client.(*restclient.RESTClient)
 	if client == nil || isREST && rest == nil {
 		return nil
 	}
 	if isREST {
-		own := *rest //nolint:govet // copies a flag, which says what the server has not accepted so far
-		own.Client = &http.Client{}
-		if rest.Client != nil {
-			*own.Client = *rest.Client
-		}
-		if own.Client.Transport == nil {
-			own.Client.Transport = http.DefaultTransport
-		}
-		own.Client.Transport = transport{own.Client.Transport}
-		client = &own
+		client = withTransport(rest)
 	}
 	return &Client[T, L]{client: client, gv: gv}
 }
 
-// Create creates an Event in a namespace and returns the server's version of it. The
-// Event requires a name.
+// withTransport returns a copy of rest that uses a transport.
+func withTransport(rest *restclient.RESTClient) *restclient.RESTClient {
+	own, client := new(restclient.RESTClient), *cmp.Or(rest.Client, http.DefaultClient)
+	reflect.ValueOf(own).Elem().Set(reflect.ValueOf(rest).Elem()) // also its content type, which is not exported
+	client.Transport = transport{cmp.Or(client.Transport, http.DefaultTransport)}
+	own.Client = &client
+	return own
+}
+
+// Create creates an Event, which has a name, in a namespace and returns the server's version of it.
 func (c *Client[T, L]) Create(ctx context.Context, namespace string, object T) (T, error) {
 	return c.send(ctx, namespace, object.GetName(), object, func() *restclient.Request {
 		return c.client.Post().Namespace(namespace).Resource(resource)
@@ -85,11 +82,47 @@ func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, objec
 	})
 }
 
-// Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's
-// version of it.
+// Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's version of it.
 func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
 	request := quiet(c.client.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
 	return c.object(ctx, namespace, name, request)
+}
+
+// List returns the Events that match opts in a namespace, in all if that is empty.
+func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
+	var none L
+	request := quiet(c.client.Get()).SetHeader("Accept", runtime.ContentTypeJSON).Namespace(namespace).Resource(resource)
+	result := request.VersionedParams(&opts, scheme.ParameterCodec).MaxRetries(0).Throttle(nil).Do(ctx)
+	if err := result.Error(); err != nil {
+		return none, err
+	}
+	// The content type does not say how to read it, because a proxy can change that.
+	body, _ := result.Raw()
+	var page struct{ Items itemCount }
+	if err := json.Unmarshal(body, &page); err != nil {
+		return none, err
+	}
+	if page.Items > maxItems {
+		return none, fmt.Errorf("eventclient: a page has %d items, which is more than %d", page.Items, maxItems)
+	}
+	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
+	if err != nil {
+		return none, err
+	}
+	if status, ok := object.(*metav1.Status); ok && status.Status != metav1.StatusSuccess {
+		return none, apierrors.FromObject(status)
+	}
+	return expect[L](object)
+}
+
+// itemCount is the length of all lists in JSON that it is read from. The items take no memory.
+type itemCount int
+
+func (n *itemCount) UnmarshalJSON(data []byte) error {
+	var items []struct{}
+	err := json.Unmarshal(data, &items)
+	*n += itemCount(len(items))
+	return err
 }
 
 // send sends an Event in the content type of the given client. If the client cannot encode
@@ -114,12 +147,10 @@ func quiet(request *restclient.Request) *restclient.Request {
 	return request.WarningHandler(restclient.NoWarnings{}).SetHeader("Accept", accept)
 }
 
-// object sends a request for one object and returns the object in the response. A
-// misbehaving proxy can mix up responses. object then returns an error, because the
-// outcome of the request is unknown.
+// object sends a request for one object and returns that of the response. It is an error if that is
+// another one: a proxy can mix up responses.
 func (c *Client[T, L]) object(ctx context.Context, namespace, name string, request *restclient.Request) (T, error) {
-	// Into would ignore a response of another type. A rate limiter, even one that never
-	// waits, takes 16 allocations for the metrics of client-go.
+	// Into would ignore a response of another type, and a rate limiter takes 16 allocations.
 	response, err := request.MaxRetries(0).Throttle(nil).Do(ctx).Get()
 	var object, none T
 	if err == nil {
@@ -134,8 +165,7 @@ func (c *Client[T, L]) object(ctx context.Context, namespace, name string, reque
 	return object, nil
 }
 
-// requestError is an error of a request, which the network or the server can have caused,
-// such as a response that is HTML.
+// requestError is an error that the network or the server can have caused, such as a response in HTML.
 type requestError struct{ error }
 
 func (e requestError) Unwrap() error { return e.error }

@@ -6,21 +6,16 @@
 // # Guarantees
 //
 //   - Requests use the credentials, connections and transports of the given client.
-//   - A copy of the given client encodes Events. So they have the content type in which a typed
-//     client would send them: the configured one, or protobuf by default. If the server
-//     rejects that with a 415, the Event and all later ones are sent as JSON. A merge patch
-//     is always JSON.
-//   - Responses to patches and lists are protobuf if the server supports it.
+//   - Events have the content type in which a typed client would send them: the configured one, or
+//     protobuf by default. If the server rejects that with a 415, the Event and all later ones are
+//     sent as JSON. A merge patch is always JSON, and so is the response to a list.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
 //     with another object is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.
-//   - A response with more than 2 MiB, or a page with more than 16 MiB, is an error.
+//   - A response with more than 2 MiB, or a page with more than 16 MiB or 10,000 items, is an error.
 //   - Warnings in a response to a create or an update go to the warning handler of the given
 //     client. Those in other responses, such as one to each heartbeat, are ignored.
 //
-// # Limitations
-//
-//   - A fake clientset has no REST client. [New] returns nil for it.
-//   - Without a [restclient.RESTClient], responses have no bound, and client-go reads only a Retry-After
-//     in seconds.
+// Without a [restclient.RESTClient], responses have no bound, and client-go reads only a Retry-After in
+// seconds.
 package eventclient

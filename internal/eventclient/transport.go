@@ -8,17 +8,18 @@ import (
 	"time"
 )
 
-// A response is read into memory, and a compressed one can be a thousand times as long as what was
-// sent. etcd stores objects of up to 1.5 MiB. A page of 500 Events has 1 MiB.
+// A response is read into memory. A compressed one can be a thousand times as long as what was sent, and
+// three bytes can be an Event that takes 800. etcd stores objects of up to 1.5 MiB. A page of 500 Events
+// has 1 MiB; a server that has no pages sends more.
 const (
 	maxObject = 2 << 20
 	maxPage   = 16 << 20
+	maxItems  = 10_000
 )
 
 // transport bounds the bodies of responses: to read a longer one is an error. It also converts
-// Retry-After headers to seconds that client-go can read. RFC 9110 (10.2.3) also allows dates, which
-// proxies send, but client-go ignores them. It also truncates seconds to an int32, so transport
-// caps them at the maximum.
+// Retry-After headers to seconds that client-go can read, which ignores the dates that proxies send (RFC
+// 9110, 10.2.3), and truncates seconds to an int32.
 type transport struct{ http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -39,8 +40,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// parseRetryAfter returns the Retry-After of a response in seconds. ok is false if it is
-// missing or malformed.
+// parseRetryAfter returns the Retry-After of a response in seconds. ok is false if there is none.
 func parseRetryAfter(header http.Header) (seconds float64, ok bool) {
 	retryAfter := header.Get("Retry-After")
 	if n, err := strconv.ParseInt(retryAfter, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
