@@ -76,6 +76,7 @@ type soak struct {
 type created struct {
 	base, instance string
 	at             time.Time
+	isSingle       bool // a look has found it when it had occurred once
 }
 
 // replica is one process of the controller.
@@ -292,7 +293,16 @@ func (s *soak) after(ctx context.Context, r request) error {
 		assert.NoError(s.t, err)
 		found.Key.ReportingInstance = ""
 		s.mu.Lock()
-		s.created[r.Name] = created{found.Key.Name(0), event.ReportingInstance, r.Time}
+		s.created[r.Name] = created{found.Key.Name(0), event.ReportingInstance, r.Time, false}
+		s.mu.Unlock()
+	}
+	if isLook := r.Body == "{}"; isLook && r.Err == nil {
+		isSingle := slices.ContainsFunc(s.api.Events(), func(event eventsv1.Event) bool { return event.Name == r.Name && event.Series == nil })
+		s.mu.Lock()
+		if seen, ok := s.created[r.Name]; ok && isSingle {
+			seen.isSingle = true
+			s.created[r.Name] = seen
+		}
 		s.mu.Unlock()
 	}
 	err := s.strike(ctx, r, func(f *fault) hook { return f.after })
@@ -334,7 +344,7 @@ func (s *soak) checkOne(r request) {
 		// If it has a salt, a stranger had its name, and has expired since. If a webhook has changed an
 		// Event that has occurred once, no other process knows it, nor does this one when it has forgotten it.
 		isForgotten := has.instance != event.ReportingInstance || r.Time.Sub(has.at) > s.api.TTL-time.Second
-		isChanged := other.Series == nil && isForgotten &&
+		isChanged := (other.Series == nil || has.isSingle) && isForgotten &&
 			(other.Reason != event.Reason || other.Type != event.Type || other.Action != event.Action || other.Related != nil ||
 				other.Regarding != event.Regarding || other.ReportingController != event.ReportingController)
 		isStranger := last.Sub(s.clock.Now()) > skew || other.Name != has.base || isChanged
