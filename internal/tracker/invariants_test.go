@@ -18,7 +18,7 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	all, at := tr.all(), tr.offset(now)
-	keys, uses, ongoing := map[series.Key]bool{}, map[*words]int{}, map[*row]int{}
+	keys, ongoing := map[series.Key]bool{}, map[*Tally]int{}
 	pending, inFlight := 0, 0
 	waits := waitsOf(tr)
 	for _, e := range all {
@@ -27,7 +27,6 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 			t.Errorf("%v is there twice, or not found", k)
 		}
 		keys[k] = true
-		uses[e.key.shared]++
 		if e.isOngoing() {
 			ongoing[e.key.shared.row]++
 		}
@@ -71,10 +70,6 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 	assert.Equal(t, len(all), entries, "entries that can be found")
 	assert.Equal(t, len(all), tr.size)
 	assert.Equal(t, len(all)-inFlight-len(waits), pendingNotInFlight(tr, all, pending), "entries in the schedule")
-	assert.Len(t, tr.words, len(uses))
-	for w, n := range uses {
-		assert.Equal(t, n, w.uses, "%v", w.wordKey)
-	}
 	sum := 0
 	for _, r := range tr.tallies.rows {
 		sum += r.Ongoing

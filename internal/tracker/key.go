@@ -22,17 +22,12 @@ type internedKey struct {
 
 // words are what many keys share, such as the reason.
 type words struct {
-	wordKey
-	uses int  // by how many keys
-	row  *row // where their occurrences are counted
-}
-
-type wordKey struct {
 	regarding, related                              kind
 	eventType, action, reason, controller, instance string
 	// reporter is the reportingInstance of Events. It is not part of the key, and equal to
 	// instance if that is not empty.
 	reporter string
+	row      *Tally // where their occurrences are counted
 }
 
 // kind is what references to objects of one kind have in common, and object is what
@@ -74,34 +69,23 @@ type rareWords struct {
 
 var noRareWords = rareWords{related: objectOf(&series.Reference{})}
 
-// vocabulary holds what the keys of a table have in common.
-type vocabulary map[wordKey]*words
-
 // intern returns the interned form of k. Its Events have the given reportingInstance; if it is
-// empty, that of k. Its occurrences count in row. The caller returns it with release.
-func (v vocabulary) intern(k *series.Key, reporter string, row *row) internedKey {
+// empty, that of k. Its occurrences count in row.
+func (t *table) intern(k *series.Key, reporter string, row *Tally) internedKey {
 	c := internedKey{object: objectOf(&k.Regarding), rare: &noRareWords}
 	if rare := (rareWords{objectOf(&k.Related), k.Note}); rare != noRareWords {
 		c.rare = &rareWords{rare.related, strings.Clone(k.Note)}
 	}
-	common := wordKey{
+	common := words{
 		kindOf(&k.Regarding), kindOf(&k.Related),
-		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance),
+		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance), row,
 	}
-	if c.shared = v[common]; c.shared == nil {
-		common = unique.Make(common).Value() // copies of the strings
-		c.shared = &words{wordKey: common, row: row}
-		v[common] = c.shared
+	if c.shared = t.words[common]; c.shared == nil {
+		own := unique.Make(common).Value() // copies of the strings
+		c.shared = &own
+		remember(t.words, own, c.shared)
 	}
-	c.shared.uses++
 	return c
-}
-
-// release says that the entry with this key is forgotten. The key stays valid.
-func (v vocabulary) release(c *internedKey) {
-	if c.shared.uses--; c.shared.uses == 0 {
-		delete(v, c.shared.wordKey)
-	}
 }
 
 // full returns the key.

@@ -29,7 +29,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	}
 	p := t.places[key.Regarding.Namespace]
 	p.exists, p.seen = true, t.offset(now)
-	t.learn(key.Regarding.Namespace, p)
+	remember(t.places, key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {
 		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || found.First.UnixMicro() == e.first { // it is gone
@@ -50,7 +50,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	e := &Entry{
-		key:         t.words.intern(&key, found.Instance, t.tallies.row(&key)),
+		key:         t.intern(&key, found.Instance, t.tallies.row(&key)),
 		first:       found.First.UnixMicro(),
 		last:        t.offset(now),
 		count:       found.Count,

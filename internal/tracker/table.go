@@ -24,8 +24,8 @@ type table struct {
 	size    int               // the number of entries
 
 	sched    *schedule.Schedule[*Entry]
+	words    map[words]*words                // what keys share
 	lists    [classes]schedule.Queue[*Entry] // entries by what their eviction loses
-	words    vocabulary
 	tallies  tallies
 	flushes  flushes
 	ongoing  int              // the number of entries that are ongoing
@@ -50,16 +50,16 @@ type place struct {
 	permits bool          // the server has permitted a patch
 }
 
-// maxPlaces bounds table.places. If there are more, all are forgotten, and learned again. A
-// process whose looks are denied can begin a second Event in a namespace that is forgotten.
-const maxPlaces = 10_000
+// maxRemembered bounds table.words and table.places. A process whose looks are denied can begin a second
+// Event in a namespace that is forgotten.
+const maxRemembered = 10_000
 
-// learn remembers what is known of a namespace.
-func (t *table) learn(namespace string, p place) {
-	if _, known := t.places[namespace]; !known && len(t.places) >= maxPlaces {
-		clear(t.places)
+// remember puts a value into a map. If that is full, all in it is forgotten, and learned again.
+func remember[K comparable, V any](in map[K]V, k K, v V) {
+	if _, known := in[k]; !known && len(in) >= maxRemembered {
+		clear(in)
 	}
-	t.places[namespace] = p
+	in[k] = v
 }
 
 // find returns the entry of a key, nil if there is none.
@@ -121,11 +121,10 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	e := t.find(hash, k)
 	switch {
 	case e == nil:
-		e = &Entry{key: t.words.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
+		e = &Entry{key: t.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
 		t.insert(hash, e)
 	case e.silent: // if it is created again, this process does that
-		t.words.release(&e.key)
-		e.key = t.words.intern(k, o.Instance, e.key.shared.row)
+		e.key = t.intern(k, o.Instance, e.key.shared.row)
 	}
 	s := t.step(e, now)
 	e.occur(&t.rules, o, now)
@@ -193,7 +192,6 @@ func (t *table) forget(e *Entry) {
 		e.class = unlisted
 	}
 	t.remove(e)
-	t.words.release(&e.key)
 	t.sched.Remove(e)
 	t.flushes.follow(e, 0)
 }
@@ -275,7 +273,7 @@ func (t *table) answer(w *Write, r *Result, at time.Duration) {
 	case r.Reason == DropNamespaceNotFound && (p.exists && at-p.seen < t.opts.EventTTL || w.Kind == Recreate):
 		r.Reason = DropNamespaceTerminating
 	}
-	t.learn(namespace, p)
+	remember(t.places, namespace, p)
 }
 
 // isAway reports whether requests have failed for so long, without an answer to any, that it is

@@ -156,7 +156,7 @@ func TestSeriesThatFailAreEvictedFirst(t *testing.T) {
 // Tallies.
 
 func TestTallies(t *testing.T) {
-	x := tallies{limit: 2, rows: map[TallyKey]*row{}}
+	x := tallies{limit: 2, rows: map[TallyKey]*Tally{}}
 	for _, step := range []struct{ of, want TallyKey }{
 		{TallyKey{"a", "Normal", Other}, TallyKey{"a", "Normal", Other}}, // a reason of that name
 		{TallyKey{"a", "Normal", "A"}, TallyKey{"a", "Normal", "A"}},

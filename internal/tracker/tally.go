@@ -21,9 +21,6 @@ type Tally struct {
 // Other stands for all values without a row of their own.
 const Other = "other"
 
-// row is a row of the tallies while it counts.
-type row = Tally
-
 // tallies count occurrences by controller, type, and reason. The first combinations get rows;
 // later ones count in a row of all others of their type. A row never disappears, and its
 // count never decreases: it is a counter in a database of time series, which keeps each row
@@ -31,12 +28,12 @@ type row = Tally
 type tallies struct {
 	limit   int // of rows, without those of others
 	own     int // rows that are not of others
-	rows    map[TallyKey]*row
+	rows    map[TallyKey]*Tally
 	limited bool
 }
 
 // row returns the row of a key.
-func (x *tallies) row(of *series.Key) *row {
+func (x *tallies) row(of *series.Key) *Tally {
 	k := TallyKey{of.ReportingController, of.Type, of.Reason}
 	if k.Type != corev1.EventTypeNormal && k.Type != corev1.EventTypeWarning {
 		k.Type = Other
@@ -56,7 +53,7 @@ func (x *tallies) row(of *series.Key) *row {
 	}
 	// Copies, because the strings can be parts of longer ones.
 	k = TallyKey{strings.Clone(k.Controller), strings.Clone(k.Type), strings.Clone(k.Reason)}
-	r = &row{TallyKey: k}
+	r = &Tally{TallyKey: k}
 	x.rows[k] = r
 	return r
 }

@@ -38,11 +38,11 @@ func New(opts Options, now time.Time) *Tracker {
 	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % markRange)
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
-	t.words = make(vocabulary)
+	t.words = make(map[words]*words)
 	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), opts.Jitter)
 	t.flushes = make(flushes)
 	t.places = make(map[string]place)
-	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*row)}
+	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
 	for class := range t.lists {
 		t.lists[class] = schedule.NewQueue(func(e *Entry) *int32 { return &e.index })
 	}

@@ -270,7 +270,6 @@ func TestKeysAreToldApart(t *testing.T) {
 	checkInvariants(t, tr, start, 0)
 	tr.Clear("Test", start)
 	assert.Empty(t, tr.entries)
-	assert.Empty(t, tr.words)
 }
 
 // wordsOf returns the place of each string in a key.
@@ -712,12 +711,12 @@ func TestManyAreDue(t *testing.T) {
 func TestPlacesAreBounded(t *testing.T) {
 	tr := New(Options{}, start)
 	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
-	for i := range maxPlaces {
-		tr.learn(fmt.Sprint(i), place{permits: true})
+	for i := range maxRemembered {
+		remember(tr.places, fmt.Sprint(i), place{permits: true})
 	}
 	tr.answer(w, &Result{Outcome: Denied}, 0)
-	tr.learn("0", place{permits: true})
-	assert.Len(t, tr.places, maxPlaces)
+	remember(tr.places, "0", place{permits: true})
+	assert.Len(t, tr.places, maxRemembered)
 	tr.answer(w, &Result{Outcome: Gone}, 0)
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
