@@ -26,14 +26,17 @@ func (t *Tracker) catchUp(now time.Time) {
 	}
 	t.inParts(func(e *Entry) {
 		if e.isOngoing() {
-			s, by := t.step(e, now), min(jump, longAgo)
-			e.stored.at -= by
-			e.beatAt -= by
-			if e.attempts != nil {
-				e.attempts.first.at -= by
-				e.attempts.latest.at -= by
-			}
-			t.settle(e, &s)
+			t.take(e, now, func(*step) { e.age(min(jump, longAgo)) })
 		}
 	})
+}
+
+// age says that what is stored is older than it seems.
+func (e *Entry) age(by time.Duration) {
+	e.stored.at -= by
+	e.beatAt -= by
+	if e.attempts != nil {
+		e.attempts.first.at -= by
+		e.attempts.latest.at -= by
+	}
 }

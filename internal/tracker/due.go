@@ -22,9 +22,6 @@ type rules struct {
 // offset returns the time since the epoch.
 func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
 
-// windowOf returns the bounds of the window of e, which are those of every series.
-func (r *rules) windowOf(*Entry) heartbeat.Window { return r.window }
-
 // wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts
 // back from now, so a wall clock that was set right since is believed.
 func (s *step) wall(at time.Duration) int64 { return s.now.Add(at - s.at).UnixMicro() }
@@ -68,9 +65,9 @@ func (e *Entry) need(at time.Duration) Kind {
 		return Create
 	case e.state != st.state && e.state == series.Ongoing:
 		return MakeSeries
-	case e.state != st.state, e.state != series.Ongoing && e.lost() > 0:
+	case e.state != st.state, e.state != series.Ongoing && e.unstored() > 0:
 		return Finish
-	case e.lost() > 0 && (e.life != active || at >= e.beatAt || e.attempts != nil): // with attempts, it is unknown what is stored
+	case e.unstored() > 0 && (e.life != active || at >= e.beatAt || e.attempts != nil): // with attempts, it is unknown what is stored
 		return Heartbeat
 	default:
 		return none
@@ -100,9 +97,9 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	case e.life != active:
 		return e.expires(r)
 	case e.isOngoing() && e.phase == live && at < e.beatAt:
-		return min(r.windowOf(e).Due(e.rhythm, e.last, at), e.beatAt)
+		return min(r.window.Due(e.rhythm, e.last, at), e.beatAt)
 	default:
-		return r.windowOf(e).Due(e.rhythm, e.last, at)
+		return r.window.Due(e.rhythm, e.last, at)
 	}
 }
 
@@ -118,12 +115,12 @@ func (e *Entry) expires(r *rules) time.Duration {
 // leftAt returns when the process to which e was left has stopped as well: readers take the
 // Event for stale.
 func (e *Entry) leftAt(r *rules) time.Duration {
-	return e.stored.at + r.opts.HeartbeatInterval + r.windowOf(e).Of(e.rhythm, e.last)
+	return e.stored.at + r.opts.HeartbeatInterval + r.window.Of(e.rhythm, e.last)
 }
 
 // tick handles the deadlines of e.
 func (e *Entry) tick(s *step) {
-	isQuiet := e.life == active && s.at-e.last >= s.windowOf(e).Of(e.rhythm, e.last)
+	isQuiet := e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last)
 	if isQuiet || e.life == over && e.state == series.Ongoing && s.at >= e.leftAt(s.rules) {
 		e.finish(series.Finished)
 	}
@@ -136,7 +133,7 @@ func (e *Entry) tick(s *step) {
 // was no news, or due within a quarter of its interval, and would contain nothing newer.
 func (e *Entry) isFresh(at time.Duration) bool {
 	quarter := (e.beatAt - e.stored.at) / 4
-	return at >= e.beatAt && e.lost() == 0 || at < e.beatAt && at >= e.beatAt-quarter && at-e.last >= quarter
+	return at >= e.beatAt && e.unstored() == 0 || at < e.beatAt && at >= e.beatAt-quarter && at-e.last >= quarter
 }
 
 // planBeat decides when the next heartbeat of e is due: an interval after the latest write

@@ -112,9 +112,9 @@ func (e *Entry) isNew() bool {
 	return e.phase == unwritten && e.attempts == nil && e.stored.last == 0
 }
 
-// isUnknown reports whether no Event contains e, as far as is known. If an Event of a series
+// hasNoEvent reports whether no Event contains e, as far as is known. If an Event of a series
 // may be Ongoing because a response was lost, it is not: that Event must be finished.
-func (e *Entry) isUnknown() bool { return e.isNew() || e.phase != live && e.state == series.Singleton }
+func (e *Entry) hasNoEvent() bool { return e.isNew() || e.phase != live && e.state == series.Singleton }
 
 // name returns the name of the Event. It is computed each time: that takes a microsecond,
 // once for each write, and to keep it takes 64 bytes.
@@ -131,8 +131,8 @@ func (e *Entry) add(n int32) {
 	e.count = int32(min(int64(e.count)+int64(n), math.MaxInt32))
 }
 
-// lost returns the number of occurrences that the server does not store.
-func (e *Entry) lost() int { return int(e.count - e.stored.count) }
+// unstored returns the number of occurrences that the server does not store.
+func (e *Entry) unstored() int { return int(e.count - e.stored.count) }
 
 // occur counts an occurrence.
 func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
@@ -140,7 +140,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	gap := at - e.last
 	if e.silent {
 		e.silent, e.beatAt = false, at // the first one in this process is written at once
-		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.windowOf(e).Of(e.rhythm, e.last) {
+		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.window.Of(e.rhythm, e.last) {
 			gap = max(gap, age) // there may have been others since, but none is known
 		}
 	}
@@ -149,7 +149,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 		e.life, e.state, e.first = active, series.Singleton, o.at(now).UnixMicro()
 		e.note, e.lastNote = r.noteFor(e, &o), ""
 	case gap <= r.opts.MaxWindow:
-		r.windowOf(e).Observe(&e.rhythm, gap, at)
+		r.window.Observe(&e.rhythm, gap, at)
 		e.life, e.state = active, series.Ongoing
 	default:
 		e.life, e.state = over, series.Finished

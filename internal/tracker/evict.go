@@ -96,10 +96,10 @@ func (t *table) victim(forWarning bool) *Entry {
 
 // evict makes e closing, unless its Event contains all of it.
 func (t *table) evict(e *Entry, now time.Time) {
-	s := t.step(e, now)
-	e.finish(series.Unknown)
-	e.life = closing
-	t.settle(e, &s)
+	t.take(e, now, func(*step) {
+		e.finish(series.Unknown)
+		e.life = closing
+	})
 }
 
 // maxCorrections bounds how long longestIdle takes. A list of hot series would otherwise be

@@ -29,11 +29,9 @@ func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
 
 func (t *table) exclude(e *Entry, now time.Time) {
 	switch {
-	case e.isUnknown() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
+	case e.hasNoEvent() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
 		t.drop(e, DropFiltered, now)
 	case e.isOngoing():
-		s := t.step(e, now)
-		e.finish(series.Finished)
-		t.settle(e, &s)
+		t.take(e, now, func(*step) { e.finish(series.Finished) })
 	}
 }

@@ -25,11 +25,10 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
 	t.inParts(func(e *Entry) {
-		if e.lost() > 0 {
+		if e.unstored() > 0 {
 			f.left[e] = e.count
 			t.sched.Release(e, t.offset(now))
-			s := t.step(e, now)
-			t.settle(e, &s)
+			t.take(e, now, func(*step) {})
 		}
 	})
 	t.mu.Lock()
@@ -61,7 +60,7 @@ func (fs flushes) follow(e *Entry, theirs int32) (awaited bool) {
 		count, ok := f.left[e]
 		switch count += theirs; {
 		case !ok:
-		case e.class == unlisted, e.stored.count >= count, e.lost() == 0:
+		case e.class == unlisted, e.stored.count >= count, e.unstored() == 0:
 			delete(f.left, e)
 			f.checkDone()
 		default:

@@ -105,7 +105,7 @@ func FuzzLook(f *testing.F) {
 		}
 		tr.Observe(k, Occurrence{}, now)
 		tr.Flush(now)
-		for n := 0; e.class != unlisted && e.lost() > 0; n++ {
+		for n := 0; e.class != unlisted && e.unstored() > 0; n++ {
 			require.Less(t, n, 100)
 			w, now = await(t, tr, now)
 			written, err := series.FromEvent(w.Series.Event())

@@ -115,7 +115,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	}
 	e.becomeLive()
 	e.planBeat(s)
-	if e.lost() > 0 && !isResult {
+	if e.unstored() > 0 && !isResult {
 		e.beatAt = min(e.beatAt, s.at) // what is stored may be half an hour old
 	}
 }
@@ -128,12 +128,12 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 		longest = found.QuietWindow() // after that, it has probably recurred in between
 	}
 	if gap <= longest {
-		s.windowOf(e).Observe(&e.rhythm, gap, e.last)
+		s.window.Observe(&e.rhythm, gap, e.last)
 	}
 	if found.State == series.Ongoing {
 		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
-	s.windowOf(e).Remember(&e.rhythm, found.QuietWindow(), s.at)
+	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
 	case e.count > 1:
 	case e.count == 0: // the server has refused what has occurred here

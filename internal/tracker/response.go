@@ -213,7 +213,7 @@ func (e *Entry) gone(s *step) {
 // lose says that what the server does not store of e is lost. If an attempt is stored
 // nevertheless, a look adds what it contains.
 func (e *Entry) lose(s *step, reason DropReason) {
-	s.lost, s.reason = s.lost+e.lost(), reason
+	s.lost, s.reason = s.lost+e.unstored(), reason
 	e.count, e.attempts = e.stored.count, nil
 	switch {
 	case e.count < 2:

@@ -35,9 +35,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || found.First.UnixMicro() == e.first { // it is gone
 			return false, nil
 		}
-		s := t.step(e, now)
-		e.merge(&s, found)
-		t.settle(e, &s)
+		t.take(e, now, func(s *step) { e.merge(s, found) })
 		return true, t.dropped()
 	}
 	// An ongoing series can have recurred until the next heartbeat.
@@ -62,19 +60,18 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		notedAt:     tenths(t.offset(now) - longAgo), // the note is an old one
 	}
 	t.insert(hash, e)
-	s := t.step(e, now)
-	s.wasOngoing = false
-	e.stored.count = found.Count // nothing of it is to be counted
-	e.merge(&s, found)
-	if isOngoing && isAlive {
-		s.windowOf(e).Remember(&e.rhythm, found.QuietWindow(), s.at)
-	} else {
-		e.last = s.at - min(now.Sub(found.Last), longAgo)
-	}
-	if !isAlive {
-		e.life, e.state = closing, series.Finished
-	}
-	t.settle(e, &s)
+	t.take(e, now, func(s *step) {
+		e.stored.count = found.Count // nothing of it is to be counted
+		e.merge(s, found)
+		if isOngoing && isAlive {
+			s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
+		} else {
+			e.last = s.at - min(now.Sub(found.Last), longAgo)
+		}
+		if !isAlive {
+			e.life, e.state = closing, series.Finished
+		}
+	})
 	return true, t.dropped()
 }
 

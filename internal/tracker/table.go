@@ -126,11 +126,16 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	case e.silent: // if it is created again, this process does that
 		e.key = t.intern(k, o.Instance, e.key.shared.row)
 	}
-	s := t.step(e, now)
-	e.occur(&t.rules, o, now)
 	e.key.shared.row.Occurrences++
-	t.settle(e, &s)
+	t.take(e, now, func(*step) { e.occur(&t.rules, o, now) })
 	t.makeRoom(k, now)
+}
+
+// take takes e through a step: do changes e, and settle carries out what follows.
+func (t *table) take(e *Entry, now time.Time, do func(*step)) {
+	s := t.step(e, now)
+	do(&s)
+	t.settle(e, &s)
 }
 
 // step begins a step of e.
@@ -138,6 +143,7 @@ func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > spreadFrom,
+		permits:    t.places[e.Namespace()].permits,
 		wasOngoing: e.class != unlisted && e.isOngoing(),
 	}
 }
@@ -198,9 +204,7 @@ func (t *table) forget(e *Entry) {
 
 // drop forgets e. What the server does not store is lost.
 func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
-	s := t.step(e, now)
-	s.lost, s.reason, s.isOver = e.lost(), reason, true
-	t.settle(e, &s)
+	t.take(e, now, func(s *step) { s.lost, s.reason, s.isOver = e.unstored(), reason, true })
 }
 
 // start returns the write of an entry that has just been put in flight. ok is
@@ -208,13 +212,12 @@ func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
 func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 	s := t.step(e, now)
 	e.tick(&s)
-	kind := e.need(s.at)
-	if k := e.Key(); kind != none && e.isUnknown() && !t.accepts(&k) {
-		t.sched.Done(e, schedule.Response{}, s.at)
-		t.drop(e, DropFiltered, now)
-		return nil, false
+	kind, k := e.need(s.at), e.Key()
+	isExcluded := kind != none && e.hasNoEvent() && !t.accepts(&k)
+	if isExcluded {
+		s.lost, s.reason, s.isOver = e.unstored(), DropFiltered, true
 	}
-	if kind == none {
+	if isExcluded || kind == none {
 		t.sched.Done(e, schedule.Response{}, s.at)
 		t.settle(e, &s)
 		return nil, false
@@ -232,7 +235,6 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
-	s.permits = t.places[e.Namespace()].permits
 	w.at -= min(max(t.ahead-w.ahead, 0), longAgo)
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
@@ -248,32 +250,33 @@ func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	}
 }
 
-// answer takes what a response shows of the server and of the namespace. A namespace that does
-// not exist was deleted if it has existed lately.
-func (t *table) answer(w *Write, r *Result, at time.Duration) {
+// hear takes what a response shows of the server and of the namespace, and returns why occurrences are
+// lost if it is a refusal. A namespace that does not exist was deleted if it has existed lately.
+func (t *table) hear(w *Write, r *Result, at time.Duration) DropReason {
 	if !r.Outcome.Handled() {
 		if !t.failing {
 			t.failing, t.failedAt = true, at
 		}
-		return
+		return r.Reason
 	}
 	if t.isAway(at) {
 		t.upSince = at
 	}
 	t.failing = false
 	if r.Outcome == Denied {
-		return
+		return r.Reason
 	}
-	namespace := w.entry.Namespace()
+	namespace, reason := w.entry.Namespace(), r.Reason
 	p := t.places[namespace]
+	if reason == DropNamespaceNotFound && (p.exists && at-p.seen < t.opts.EventTTL || w.Kind == Recreate) {
+		reason = DropNamespaceTerminating
+	}
 	p.permits = p.permits || !w.Creates()
-	switch {
-	case r.Outcome == Written, r.Reason == DropNamespaceTerminating:
+	if r.Outcome == Written || r.Reason == DropNamespaceTerminating {
 		p.exists, p.seen = true, at
-	case r.Reason == DropNamespaceNotFound && (p.exists && at-p.seen < t.opts.EventTTL || w.Kind == Recreate):
-		r.Reason = DropNamespaceTerminating
 	}
 	remember(t.places, namespace, p)
+	return reason
 }
 
 // isAway reports whether requests have failed for so long, without an answer to any, that it is
@@ -312,12 +315,9 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 		}
 	}
 	for _, e := range lost {
-		if e.class == unlisted {
-			continue
+		if e.class != unlisted {
+			t.sched.Remove(e)
+			t.take(e, now, func(s *step) { e.lose(s, reason) })
 		}
-		s := t.step(e, now)
-		e.lose(&s, reason)
-		t.sched.Remove(e)
-		t.settle(e, &s)
 	}
 }

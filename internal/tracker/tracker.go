@@ -143,9 +143,7 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 			if !ok {
 				return false
 			}
-			s := t.step(e, now)
-			e.tick(&s)
-			t.settle(e, &s)
+			t.take(e, now, e.tick)
 		}
 		return true
 	}
@@ -192,7 +190,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.offset(now)
-	t.answer(w, &r, at)
+	r.Reason = t.hear(w, &r, at)
 	if w.entry.class == unlisted {
 		t.sched.Done(w.entry, r.response(), at)
 		return nil

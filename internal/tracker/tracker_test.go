@@ -714,10 +714,10 @@ func TestPlacesAreBounded(t *testing.T) {
 	for i := range maxRemembered {
 		remember(tr.places, fmt.Sprint(i), place{permits: true})
 	}
-	tr.answer(w, &Result{Outcome: Denied}, 0)
+	tr.hear(w, &Result{Outcome: Denied}, 0)
 	remember(tr.places, "0", place{permits: true})
 	assert.Len(t, tr.places, maxRemembered)
-	tr.answer(w, &Result{Outcome: Gone}, 0)
+	tr.hear(w, &Result{Outcome: Gone}, 0)
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
 

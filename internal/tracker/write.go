@@ -145,7 +145,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	}
 	w.Series.Namespace = s.namespace(&w.Series.Key)
 	if e.state != series.Singleton {
-		w.Series.Window = s.windowOf(e).Of(e.rhythm, e.last)
+		w.Series.Window = s.window.Of(e.rhythm, e.last)
 	}
 	if e.state == series.Ongoing {
 		w.Series.Heartbeat = s.opts.HeartbeatInterval
