@@ -78,25 +78,8 @@ func (e *Entry) began(found *series.Series) bool {
 
 // merge makes found the Event of e. What others have counted is added, so nothing of either
 // is lost, and the count never goes down.
-//
-// If a response was lost, and others have written before e looks, merge cannot tell whether
-// the server has stored the attempt before that. It assumes that it has not, so the
-// occurrences that are new in that attempt can count twice.
 func (e *Entry) merge(s *step, found *series.Series) {
-	last := found.Last.UnixMicro()
-	counted, at := e.stored.count, e.stored.at // what e has counted of found, and when it was written
-	if last != e.stored.last {
-		at = min(s.offsetOf(found.Last), s.at) // the write cannot be older
-	}
-	result, isResult := e.attempted(s.rules, found)
-	switch isFirst := found.First.UnixMicro() == e.first; {
-	case isFirst && isResult:
-		counted, at = found.Count, result.at
-	case !isFirst: // another process has begun it
-		counted, isResult = 0, false
-	case counted == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter && found.Count >= e.attempts.first.count:
-		counted = e.attempts.first.count // the create was stored, and others have written since
-	}
+	counted, at, isResult := e.partOf(s, found)
 	theirs := max(found.Count-counted, 0)
 	switch {
 	case theirs == 0:
@@ -111,13 +94,36 @@ func (e *Entry) merge(s *step, found *series.Series) {
 		e.lastNote = strings.Clone(found.LastNote)
 	}
 	e.stored = stored{
-		version: versionNumber(found.Version), at: at, last: last, count: found.Count, state: found.State, stale: e.compare(s.rules, found),
+		version: versionNumber(found.Version), at: at, last: found.Last.UnixMicro(), count: found.Count, state: found.State, stale: e.compare(s.rules, found),
 	}
 	e.becomeLive()
 	e.planBeat(s)
 	if e.unstored() > 0 && !isResult {
 		e.beatAt = min(e.beatAt, s.at) // what is stored may be half an hour old
 	}
+}
+
+// partOf returns how many occurrences of found e has counted, and when they were written. isResult
+// reports whether found is the result of an attempt.
+//
+// If a response was lost, and others have written before e looks, it cannot tell whether
+// the server has stored the attempt before that. It assumes that it has not, so the
+// occurrences that are new in that attempt can count twice.
+func (e *Entry) partOf(s *step, found *series.Series) (counted int32, at time.Duration, isResult bool) {
+	counted, at = e.stored.count, e.stored.at
+	if found.Last.UnixMicro() != e.stored.last {
+		at = min(s.offsetOf(found.Last), s.at) // the write cannot be older
+	}
+	if found.First.UnixMicro() != e.first { // another process has begun it
+		return 0, at, false
+	}
+	if result, ok := e.attempted(s.rules, found); ok {
+		return found.Count, result.at, true
+	}
+	if counted == 0 && e.attempts != nil && found.Instance == e.key.shared.reporter && found.Count >= e.attempts.first.count {
+		counted = e.attempts.first.count // the create was stored, and others have written since
+	}
+	return counted, at, false
 }
 
 // continueFrom says that e continues the series of an earlier process.

@@ -55,22 +55,26 @@ type Result struct {
 	Local bool
 }
 
-// results are what the outcomes mean for other series. What they mean for their own, respond
+// results are what the outcomes mean for other series. What they mean for their own, [Entry.respond]
 // decides, and when it is given up, table.giveUp.
 var results = [Outcomes]schedule.Result{
 	Written: schedule.Passed, PushedBack: schedule.PushedBack, Troubled: schedule.Failed, Denied: schedule.Denied,
 	Gone: schedule.Passed, Changed: schedule.Passed, Taken: schedule.Passed, Refused: schedule.Refused,
 }
 
-// response returns what the result means for the schedule if the series of the write is
-// forgotten.
+// response returns what the result means for the schedule.
 func (r *Result) response() schedule.Response {
 	return schedule.Response{Result: results[r.Outcome], Reason: uint8(r.Outcome), RetryAfter: r.RetryAfter}
 }
 
+// ofItself returns what the result means if the series alone is the cause. It waits from first to longest,
+// twice as long after each further one in a row.
+func (r *Result) ofItself(first, longest time.Duration) schedule.Response {
+	return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: first, Most: longest}
+}
+
 const (
-	// refusedWait is the first delay after the server has refused a write. It doubles with
-	// each further one, up to refusedMax.
+	// refusedWait is the delay after the server has refused a write.
 	refusedWait, refusedMax = time.Minute, 30 * time.Minute
 	// localTries is how many Local failures in a row lose nothing: those of half an hour.
 	localTries = 5
@@ -93,52 +97,57 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	if r.Outcome != Written {
 		e.stored.stale |= w.stale
 	}
-	if w.Kind == Look && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
+	isLook := w.Kind == Look
+	if isLook && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
 		e.looks = min(e.looks+1, maxLooks)
 	}
-	switch r.Outcome {
-	case Written:
-		switch {
-		case w.Kind != Look:
-			e.accepted(s, w, r.Event)
-		case !e.found(s, w, r.Event):
-			e.lose(s, DropNameTaken)
-			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
-		}
-	case Troubled:
-		if w.Kind != Look && !r.Unsent {
+	switch {
+	case r.Outcome == Written && !isLook:
+		e.accepted(s, w, r.Event)
+	case r.Outcome == Written && !e.found(s, w, r.Event):
+		e.lose(s, DropNameTaken)
+		return r.ofItself(refusedWait, refusedMax)
+	case r.Outcome == Troubled:
+		if !isLook && !r.Unsent {
 			e.attempt(w)
 		}
 		if r.Local {
-			response.Result, response.Least, response.Most = schedule.Refused, refusedWait, refusedMax
-			switch isLocal := e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled); {
-			case isLocal && e.slot.Alike >= localTries:
-				e.lose(s, r.Reason)
-			case isLocal && e.slot.Alike == localTries-1:
-				e.phase = looking // the last try says what an attempt may have stored
-			}
+			e.failedLocally(s, r)
+			return r.ofItself(refusedWait, refusedMax)
 		}
-	case Denied:
+	case r.Outcome == Denied:
 		response.Least = e.denied(s, w)
-	case Gone:
+	case r.Outcome == Gone:
 		e.gone(s)
-	case Taken, Changed:
+	case r.Outcome == Taken, r.Outcome == Changed:
 		e.phase = looking
 		if e.looks > 0 {
-			wait := conflictWait << e.looks
-			response.Result, response.Least, response.Most = schedule.Refused, wait, wait
+			return r.ofItself(conflictWait<<e.looks, conflictWait<<e.looks)
 		}
-	case Refused:
-		switch {
-		case w.Kind != Look && e.attempts != nil:
-			e.phase = looking // what an attempt may have stored, a look says first
-			return schedule.Response{Result: schedule.Passed}
-		case w.Kind != Look:
+	case r.Outcome == Refused && !isLook && e.attempts != nil:
+		e.phase = looking // what an attempt may have stored, a look says first
+		return schedule.Response{Result: schedule.Passed}
+	case r.Outcome == Refused:
+		if !isLook {
 			e.lose(s, r.Reason)
 		}
-		response.Least, response.Most = refusedWait, refusedMax
+		return r.ofItself(refusedWait, refusedMax)
 	}
 	return response
+}
+
+// failedLocally gives up what has failed Locally several times in a row.
+func (e *Entry) failedLocally(s *step, r *Result) {
+	before := uint8(0)
+	if e.slot.Last == schedule.Refused && e.slot.Reason == uint8(Troubled) {
+		before = e.slot.Alike
+	}
+	switch {
+	case before >= localTries:
+		e.lose(s, r.Reason)
+	case before == localTries-1:
+		e.phase = looking // the last try says what an attempt may have stored
+	}
 }
 
 // denied says that the server denies a request, and returns for how long to wait.
