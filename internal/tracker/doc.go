@@ -33,14 +33,11 @@
 //	look.go        what the Event means that answers a look
 //	restore.go     what becomes of a listed Event
 //	flush.go       who waits until the server knows everything
-//	clock.go       what a wall clock changes that jumps ahead
-//	filter.go      ends series that are not accepted any more
 //	key.go         how entries store and find keys
 //	notes.go       series that differ in their notes only
 //	occurrence.go  the note and the annotations of an occurrence
 //	tally.go       how often each reason occurs
-//	drop.go        a loss
-//	options.go     the options
+//	options.go     the options, and a loss
 //
 // # Guarantees
 //

@@ -22,8 +22,12 @@ type rules struct {
 // offset returns the time since the epoch.
 func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
 
-// wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts
-// back from now, so a wall clock that was set right since is believed.
+// accepts reports whether occurrences of k are recorded. A pointer in place of the copy
+// would put the key of each occurrence on the heap.
+func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.opts.Accepts(*k) }
+
+// wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts back
+// from now, so a wall clock that was set right since is believed.
 func (s *step) wall(at time.Duration) int64 { return s.now.Add(at - s.at).UnixMicro() }
 
 // offsetOf is the inverse of wall.
@@ -74,10 +78,9 @@ func (e *Entry) need(at time.Duration) Kind {
 	}
 }
 
-// due returns by when a write of the given kind should be made. Warnings go first, until
-// others have waited for long: a Normal for most of the time for which the server keeps an Event. A
-// heartbeat waits like a Normal that occurred a little before the latest write, so no flood of
-// Normals lets the Event expire.
+// due returns by when a write should be made. Warnings go first, until others have waited for most of
+// the time for which the server keeps an Event. A heartbeat waits like a Normal that occurred a little
+// before the latest write, so no flood of Normals lets the Event expire.
 func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
 	switch {
 	case kind == Heartbeat:
@@ -103,8 +106,7 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	}
 }
 
-// expires returns when the server deletes the Event, or when a series without one gives up
-// its place.
+// expires returns when the server deletes the Event, or when a series without one gives up its place.
 func (e *Entry) expires(r *rules) time.Duration {
 	if e.phase == live {
 		return e.stored.at + r.opts.EventTTL
@@ -112,8 +114,7 @@ func (e *Entry) expires(r *rules) time.Duration {
 	return e.last + r.opts.EventTTL
 }
 
-// leftAt returns when the process to which e was left has stopped as well: readers take the
-// Event for stale.
+// leftAt returns when the process to which e was left has stopped as well: the Event is stale.
 func (e *Entry) leftAt(r *rules) time.Duration {
 	return e.stored.at + r.opts.HeartbeatInterval + r.window.Of(e.rhythm, e.last)
 }
@@ -146,10 +147,9 @@ func (e *Entry) planBeat(s *step) {
 	}
 }
 
-// jitter returns when a heartbeat of e is due that would be due at latest. The name of
-// the Event, which contains a hash of the key, and the wall clock determine the phase, so
-// a restarted process keeps it: new phases would double the heartbeats of the first
-// interval.
+// jitter returns when a heartbeat of e is due that would be due at latest. The name of the Event,
+// which contains a hash of the key, and the wall clock determine the phase, so a restarted process
+// keeps it: new phases would double the heartbeats of the first interval.
 func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
 	hash := fnv.New64a()
 	hash.Write([]byte(e.name()))

@@ -15,37 +15,40 @@ import (
 
 // Entry is one series in a [Tracker]. To others it is a handle.
 //
-// Its first fields are the spec: what the Event should contain. The status is what the
-// server is known to store. What to write next follows from the difference, see
-// [Entry.need].
-//
-// Invariants:
-//   - stored.count <= count.
-//   - The state is Singleton if and only if the count is less than 2.
-//   - In the phase live the Event exists: stored.count is not zero.
-//   - An entry that is not active is Ongoing only if another process continues the series.
+// Its first fields are the spec: what the Event should contain. The status is what the server is
+// known to store. What to write next follows from the difference, see [Entry.need].
 type Entry struct {
 	key internedKey // never changes
 
-	first       int64         // wall time of the first occurrence, in microseconds since 1970
-	last        time.Duration // when the latest occurrence was, since Tracker.epoch
+	// first is the wall time of the first occurrence, in microseconds since 1970, as Events have it. It
+	// identifies the Event: who finds it there has begun the Event, or has continued it.
+	first int64
+	// last is when the latest occurrence was, since Tracker.epoch. It never decreases.
+	last time.Duration
+	// count is at least stored.count. It is zero if the server has refused all there was: the entry
+	// remains for the delay, and the next occurrence begins a series.
 	count       int32
 	rhythm      heartbeat.Rhythm // the long gaps between occurrences
 	note        string
 	lastNote    string            // the latest that was formatted; empty if none was since the first
 	annotations map[string]string // never changes, because writes in flight share it
 	notedAt     int32             // when the note was formatted last, see tenths
-	state       series.State
-	life        life
-	silent      bool // restored, and has not occurred in this process
+	// state is Singleton if and only if count is less than 2. It is Ongoing in a life that is not active
+	// only if another process continues the series.
+	state  series.State
+	life   life
+	silent bool // restored, and has not occurred in this process: its Event is not created again
 
-	phase    phase
-	salt     uint8 // of the name, see Entry.name
-	looks    uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
-	beats    uint8 // heartbeats of this process, at most 255
-	class    class // the list of the table that it is in; none: the tracker has forgotten it
-	index    int32 // in that list
-	beatAt   time.Duration
+	phase phase
+	salt  uint8 // of the name, see Entry.name; it never decreases, so no look leads to a name a second time
+	looks uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
+	beats uint8 // heartbeats of this process, at most 255
+	class class // the list of the table that it is in; unlisted: the tracker has forgotten it
+	index int32 // in that list
+	// beatAt is when a heartbeat is due if there is news. It has a meaning in the phase live only.
+	beatAt time.Duration
+	// stored is the status. Its count is zero if there is no Event: not zero in the phase live, and zero
+	// in the phase unwritten.
 	stored   stored
 	attempts *attempts // writes whose outcome is unknown; nil if there are none
 
@@ -54,8 +57,8 @@ type Entry struct {
 	slot schedule.Slot[*Entry]
 }
 
-// attempts are the first and the latest write whose outcomes are unknown. All of them name
-// the same version, so the server has stored at most one, with a content between these two.
+// attempts are the first and the latest write whose outcomes are unknown. All name the same version,
+// so the server has stored at most one, with a content between these two.
 type attempts struct{ first, latest attempt }
 
 type attempt struct {
@@ -70,17 +73,14 @@ type life uint8
 const (
 	// active: it counts. The series can recur at any time.
 	active life = iota
-	// over: the series has been quiet for its window. It is active again if the occurrence
-	// is within Options.MaxWindow of the latest one. Otherwise the occurrence counts, and
-	// the series stays over.
+	// over: the series has been quiet for its window. An occurrence counts, and makes it active if it is
+	// within Options.MaxWindow of the latest one.
 	over
-	// closing: the table had no room. The series waits for its last write, and is active
-	// again if it recurs before.
+	// closing: the table had no room. The series waits for its last write. An occurrence does as above.
 	closing
 )
 
-// phase says what is known of the Event. It determines the next write together with the
-// difference of spec and status.
+// phase says what is known of the Event.
 type phase uint8
 
 const (
@@ -88,8 +88,7 @@ const (
 	unwritten phase = iota
 	// live: the status says what the Event contains, except for attempts.
 	live
-	// looking: an Event with the name exists, and it is unknown what it contains. The next
-	// write looks.
+	// looking: an Event with the name exists, and it is unknown what it contains. The next write looks.
 	looking
 )
 
@@ -112,12 +111,11 @@ func (e *Entry) isNew() bool {
 	return e.phase == unwritten && e.attempts == nil && e.stored.last == 0
 }
 
-// hasNoEvent reports whether no Event contains e, as far as is known. If an Event of a series
-// may be Ongoing because a response was lost, it is not: that Event must be finished.
+// hasNoEvent reports whether no Event contains e, as far as is known. An Event that may be Ongoing,
+// because a response was lost, must be finished.
 func (e *Entry) hasNoEvent() bool { return e.isNew() || e.phase != live && e.state == series.Singleton }
 
-// name returns the name of the Event. It is computed each time: that takes a microsecond,
-// once for each write, and to keep it takes 64 bytes.
+// name returns the name of the Event. To compute it takes a microsecond, and to keep it 64 bytes.
 func (e *Entry) name() string {
 	k := e.Key()
 	if e.salt == series.Salts {
@@ -167,9 +165,7 @@ func (e *Entry) finish(as series.State) {
 	if e.state == series.Ongoing {
 		e.state = as
 	}
-	if e.life == active {
-		e.life = over
-	}
+	e.life = max(e.life, over)
 }
 
 // describe takes the note and the annotations of the latest occurrence.
@@ -192,13 +188,22 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 	}
 }
 
-// differingNote returns the last note if it differs from the first one, which is what the
-// annotation contains.
+// differingNote returns what the annotation contains: the last note if it differs from the first one.
 func (e *Entry) differingNote() string {
 	if e.lastNote != e.note {
 		return e.lastNote
 	}
 	return ""
+}
+
+// age says that what is stored is older than it seems.
+func (e *Entry) age(by time.Duration) {
+	e.stored.at -= by
+	e.beatAt -= by
+	if e.attempts != nil {
+		e.attempts.first.at -= by
+		e.attempts.latest.at -= by
+	}
 }
 
 // attempt remembers a write whose outcome is unknown.
@@ -212,6 +217,5 @@ func (e *Entry) attempt(w *Write) {
 	}
 }
 
-// tenths returns a time since Tracker.epoch in tenths of a second. Differences of less
-// than three years are right.
+// tenths returns a time in tenths of a second. Differences of less than three years are right.
 func tenths(at time.Duration) int32 { return int32(at / (100 * time.Millisecond)) }

@@ -8,8 +8,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// class groups entries by what their eviction loses. Each class has a list, the first of
-// which is evicted first.
+// class groups entries by what their eviction loses. Each class has a list, whose first is evicted first.
 type class uint8
 
 const (
@@ -63,9 +62,8 @@ func (t *table) classify(e *Entry) {
 	t.lists[is].Put(e, t.order(e))
 }
 
-// makeRoom evicts entries after an occurrence of k, until there are no more than
-// Options.Capacity. A Normal evicts no Warning that is not over: if there are only Warnings, it
-// is evicted itself.
+// makeRoom evicts entries after an occurrence of k, until there are no more than Options.Capacity.
+// A Normal evicts no Warning that is not over: if there are only Warnings, it is evicted itself.
 func (t *table) makeRoom(k *series.Key, now time.Time) {
 	for t.lists[ended].Len()+t.lists[normal].Len()+t.lists[warning].Len() > t.opts.Capacity {
 		t.evict(t.victim(k.Type == corev1.EventTypeWarning), now)
@@ -73,8 +71,7 @@ func (t *table) makeRoom(k *series.Key, now time.Time) {
 	t.bound(now)
 }
 
-// bound drops entries that are closing and not in flight, until there are no more than
-// Options.Capacity. One whose request has failed counts again.
+// bound drops entries that are closing and not in flight, until there are no more than Options.Capacity.
 func (t *table) bound(now time.Time) {
 	for t.lists[closed].Len() > t.opts.Capacity {
 		t.drop(t.lists[closed].First(), DropTableFull, now)
@@ -102,16 +99,12 @@ func (t *table) evict(e *Entry, now time.Time) {
 	})
 }
 
-// maxCorrections bounds how long longestIdle takes. A list of hot series would otherwise be
-// corrected from end to end.
+// maxCorrections bounds how long longestIdle takes in a list of hot series.
 const maxCorrections = 32
 
-// longestIdle returns the entry of a class that has been idle longest, nil if there is
-// none.
-//
-// The hot path does not touch the list. So a time can be out of date, but only too early:
-// longestIdle corrects the first entry until its time is right, or until it has looked at
-// maxCorrections entries.
+// longestIdle returns the entry of a class that has been idle longest, nil if there is none. The
+// hot path does not touch the list, so a time can be out of date, but only too early. longestIdle
+// corrects the first entry until its time is right, or maxCorrections times.
 func (t *table) longestIdle(of class) *Entry {
 	list := &t.lists[of]
 	if list.Len() == 0 {

@@ -2,8 +2,7 @@ package tracker
 
 import "time"
 
-// Flush waits until the server knows what the tracker knew when it was made. Make
-// one with [Tracker.Flush].
+// Flush waits until the server knows what the tracker knew when it was made with [Tracker.Flush].
 type Flush struct {
 	// Done is closed when the server knows everything, or it is lost.
 	Done chan struct{}
@@ -16,9 +15,9 @@ type Flush struct {
 // flushes are those that wait.
 type flushes map[*Flush]struct{}
 
-// Flush makes every series whose count the server does not know have that written,
-// even if it would wait for a heartbeat, and at once, even if a write has failed or was
-// refused. The caller must call [Flush.Stop]. What begins meanwhile can be missed.
+// Flush has each count that the server does not know written at once, even if a heartbeat is not due, or
+// a write has failed or was refused. The caller must call [Flush.Stop]. What begins meanwhile can be
+// missed.
 func (t *Tracker) Flush(now time.Time) *Flush {
 	f := &Flush{Done: make(chan struct{}), tracker: t, left: make(map[*Entry]int32)}
 	t.mu.Lock()
@@ -52,9 +51,9 @@ func (f *Flush) Stop() {
 	delete(f.tracker.flushes, f)
 }
 
-// follow tells the flushes that wait what has become of e, and reports whether one still waits
-// for it: until the server knows of it what it waits for, or never will. theirs are the
-// occurrences that e has taken over from the server: its count contains so many more.
+// follow tells the flushes what has become of e, and reports whether one still waits for it: until the
+// server knows of it what it waits for, or never will. theirs are the occurrences that e has taken
+// over from the server: its count contains so many more.
 func (fs flushes) follow(e *Entry, theirs int32) (awaited bool) {
 	for f := range fs {
 		count, ok := f.left[e]

@@ -19,9 +19,8 @@ func isPossible(found *series.Series, now time.Time) bool {
 		int64(found.Count) <= maxRate*(1+int64(found.Last.Sub(found.First)/time.Second))
 }
 
-// isOf reports whether an Event with a name of k is the Event of k: it has the key, or a sign of
-// this recorder. A name contains a hash of its key, and admission webhooks and people can
-// change what the key is read back from.
+// isOf reports whether an Event with a name of k is the Event of k: it has the key, or a sign of this
+// recorder. The name has a hash of the key, and webhooks and people can change the other fields.
 func (r *rules) isOf(k *series.Key, event *eventsv1.Event, found *series.Series) bool {
 	_, hasState := event.Labels[series.LabelState]
 	_, hasHeartbeat := event.Annotations[series.AnnotationHeartbeat]
@@ -148,9 +147,7 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 		e.state = series.Ongoing
 	default:
 		e.state = series.Finished
-		if e.life == active {
-			e.life = over
-		}
+		e.life = max(e.life, over)
 	}
 	if e.lastNote == "" {
 		e.lastNote = e.note

@@ -15,11 +15,10 @@ func combined(k *series.Key) series.Key {
 	return rest
 }
 
-// under returns the key under which an occurrence of k counts: k itself, or that
-// of the series which the rest of its tuple shares. That series takes every note
-// without a series of its own for as long as it is tracked. Otherwise a loop with a new
-// note each time would fill the limit again each time the earlier notes are
-// forgotten.
+// under returns the key under which an occurrence of k counts: k itself, or that of the series
+// which the rest of its tuple shares. That takes every note without a series of its own for as long
+// as it is tracked. Otherwise a loop with a new note each time would fill the limit again each time
+// the earlier notes are forgotten.
 func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 	if k.Note == "" {
 		return *k
@@ -71,9 +70,8 @@ func (t *table) takesNote(e *Entry, at time.Duration) bool {
 	return true
 }
 
-// keyOf returns the key of a series that was found on the server, and the salt of its name.
-// The name carries a hash of the key, so it tells whether the note is part of the key. ok is
-// false if the name belongs to another key.
+// keyOf returns the key of a series that was found on the server, and the salt of its name, which
+// tells whether the note is part of the key. ok is false if the name belongs to another key.
 func (r *rules) keyOf(found *series.Series) (key series.Key, salt int, ok bool) {
 	key = found.Key
 	if r.opts.Scope == SameController {

@@ -8,9 +8,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// MaxAnnotationBytes is how many bytes of its callers' annotations a series
-// stores. The API server allows 256 KiB for all annotations of an object
-// (TotalAnnotationSizeLimitB).
+// MaxAnnotationBytes is how many bytes of its callers' annotations a series stores. The API server
+// allows 256 KiB for all annotations of an object (TotalAnnotationSizeLimitB).
 const MaxAnnotationBytes = 64 << 10
 
 // Occurrence is what a caller says about one occurrence in addition to its key.
@@ -19,18 +18,16 @@ type Occurrence struct {
 	Note string
 	// Combined is Note in a series of different notes. If empty, see DistinctNotes.
 	Combined string
-	// DistinctNotes is how many series of the same tuple can differ in nothing but
-	// their notes, which their keys have then. Once so many are tracked, the rest
-	// share one series, whose note begins with series.CombinedPrefix. It has no effect
-	// for a key without a note.
+	// DistinctNotes is how many series of the same tuple can differ in nothing but the note in their
+	// keys. Once so many are tracked, the rest share one series, whose note begins with
+	// series.CombinedPrefix. It has no effect for a key without a note.
 	DistinctNotes int
 	// Instance is the reportingInstance of a new Event, if the key has none.
 	Instance string
-	// Annotations are put on the Event. The tracker copies them. Keys that begin with
-	// series.AnnotationPrefix are ignored.
+	// Annotations are put on the Event, without keys that begin with series.AnnotationPrefix.
 	Annotations map[string]string
-	// At is when the occurrence happened, if that was before it is observed: the first
-	// time of a series that begins with it. It changes no deadline. If zero, now.
+	// At is when the occurrence happened, if that was before it is observed: the first time of a
+	// series that begins with it. It changes no deadline. If zero, now.
 	At time.Time
 }
 
@@ -50,12 +47,10 @@ func (e *Entry) noteOf(o *Occurrence) string {
 	return o.Note
 }
 
-// mergeAnnotations returns old with latest applied, as the server has it after
-// both were patched in. It changes neither map, because writes in flight share
-// them.
-//
-// Annotations that would exceed MaxAnnotationBytes are ignored: a patch removes nothing, so
-// keys that never recur would fill the memory and the Event.
+// mergeAnnotations returns old with latest applied, as the server has it after both were patched in.
+// It changes neither map, because writes in flight share them. Annotations that would exceed
+// MaxAnnotationBytes are ignored: a patch removes nothing, so keys that never recur would fill the
+// memory and the Event.
 func mergeAnnotations(old, latest map[string]string) map[string]string {
 	merged, copied := old, false
 	for k, v := range latest {

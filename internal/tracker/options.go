@@ -20,9 +20,8 @@ const (
 	SameController
 )
 
-// Options of a [Tracker]. The zero value stands for the defaults. The fields have
-// the meaning that they have in the options of package events, which validates
-// them.
+// Options of a [Tracker]. The zero value stands for the defaults. Package events documents and
+// validates them.
 type Options struct {
 	Scope             Scope         // if zero, SameInstance
 	FinishAfter       time.Duration // if zero, 6 minutes
@@ -34,9 +33,7 @@ type Options struct {
 	ClusterNamespace  string        // if empty, "kube-system"
 	Workers           int           // requests in flight at a time; if zero, no limit
 
-	// Tallies is the number of combinations of controller, type, and reason that
-	// Tracker.Tallies counts by themselves.
-	Tallies int
+	Tallies int // combinations that Tracker.Tallies counts by themselves
 
 	// Accepts reports whether occurrences of a key are recorded. If nil, all are. It is
 	// called under a lock. If its answers change, call [Tracker.Refilter].
@@ -46,8 +43,7 @@ type Options struct {
 	// zero, it differs in each tracker.
 	Seed uint64
 
-	// Jitter changes the delay after a failed request, so that many processes do
-	// not retry at the same time. If nil, delays stay as they are.
+	// Jitter changes the delay after a failed request. If nil, delays stay as they are.
 	Jitter func(time.Duration) time.Duration
 }
 
@@ -62,6 +58,31 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// DefaultMaxWindow is the longest quiet window. A loop that backs off to 1,000 seconds,
-// as those of controllers do, needs 35 minutes.
+// DefaultMaxWindow is the longest quiet window. A loop that backs off to 1,000 seconds needs 35 minutes.
 const DefaultMaxWindow = 36 * time.Minute
+
+// DropReason says why occurrences were lost. The zero value is no reason.
+type DropReason string
+
+// The reasons for which a tracker drops occurrences by itself, and those of refusals that it
+// tells from each other. Package events documents them.
+const (
+	DropTableFull   DropReason = "TableFull"
+	DropDenied      DropReason = "Denied"
+	DropUnavailable DropReason = "Unavailable"
+
+	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
+	DropNamespaceTerminating DropReason = "NamespaceTerminating"
+	// DropNameTaken: Events of strangers have all names of the series.
+	DropNameTaken DropReason = "NameTaken"
+	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
+	DropFiltered DropReason = "Filtered"
+)
+
+// Drop is a loss: occurrences that are on no server and never will be.
+type Drop struct {
+	Reason DropReason // why
+	Key    series.Key // of the series
+	Note   string     // of the lost occurrence, or of the first one if there are several
+	Count  int        // number of lost occurrences
+}

@@ -43,8 +43,7 @@ type Result struct {
 	Outcome Outcome
 	// Event is the Event that the server returned. It can be nil.
 	Event *eventsv1.Event
-	// RetryAfter is for how long the server wants no request; zero if it does not
-	// say.
+	// RetryAfter is for how long the server wants no request; zero if it does not say.
 	RetryAfter time.Duration
 	// Reason says why the server rejects the request, if the outcome is Refused.
 	Reason DropReason
@@ -84,9 +83,8 @@ const (
 	// deniedLooks is how many looks are denied before a process without the permission to
 	// patch takes a name that needs none. The third is a minute after the first.
 	deniedLooks = 3
-	// conflictWait is the delay if a look has not helped: something is wrong, or someone else
-	// is as fast, and this must not become a hot loop. It doubles with each look, up to four
-	// minutes.
+	// conflictWait is the delay if a look has not helped: someone else is as fast, and this must not
+	// become a hot loop. It doubles with each look, up to four minutes.
 	conflictWait = time.Second
 	maxLooks     = 8
 )
@@ -152,9 +150,8 @@ func (e *Entry) failedLocally(s *step, r *Result) {
 
 // denied says that the server denies a request, and returns for how long to wait.
 //
-// A process that may only create cannot know what has its name. After some looks it takes a
-// name that nobody else has, so that nothing is lost. That nobody finds the Event is the
-// lesser evil for such a process, and for no other.
+// A process that may only create cannot know what has its name. After some looks it takes a name that
+// nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil.
 func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
 	if w.Kind != Look || s.permits || e.stored.count > 0 {
 		return 0
@@ -208,9 +205,8 @@ func (e *Entry) becomeUnwritten() {
 	e.stored.version, e.stored.count, e.stored.state = 0, 0, series.Singleton
 }
 
-// gone says that the Event of e does not exist. A series that was restored, and has not
-// occurred since, is forgotten: to create its Event again would bring back what somebody has
-// deleted, or what ended long ago.
+// gone says that the Event of e does not exist. A silent series is forgotten: to create its Event again
+// would bring back what somebody has deleted, or what ended long ago.
 func (e *Entry) gone(s *step) {
 	if e.silent {
 		s.isOver = true
@@ -233,8 +229,8 @@ func (e *Entry) lose(s *step, reason DropReason) {
 	s.isOver = s.isOver || e.life == closing
 }
 
-// versionNumber returns a resourceVersion as a number. It is zero if the sink returns none, or one
-// that is not decimal; the API server returns decimal ones for its own types.
+// versionNumber returns a resourceVersion as a number: zero if it is not decimal, as those of the API
+// server are.
 func versionNumber(text string) uint64 {
 	if version, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return version

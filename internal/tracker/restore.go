@@ -28,7 +28,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	p := t.places[key.Regarding.Namespace]
-	p.exists, p.seen = true, t.offset(now)
+	p.existsUntil = t.offset(now) + t.opts.EventTTL
 	remember(t.places, key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {

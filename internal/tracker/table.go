@@ -9,7 +9,7 @@ import (
 )
 
 // table holds the series: it finds them, takes them through their steps, and puts them where
-// they belong. Tracker.mu must be held for all of its methods.
+// they belong. All of its methods require Tracker.mu.
 //
 // Invariants:
 //   - Each key has at most one entry. An entry is found by its key if and only if its class
@@ -45,9 +45,8 @@ type table struct {
 
 // place is what the responses have shown of a namespace.
 type place struct {
-	exists  bool          // it had an Event, or was terminating, at the time seen
-	seen    time.Duration // see exists
-	permits bool          // the server has permitted a patch
+	existsUntil time.Duration // Options.EventTTL after it had an Event, or was terminating
+	permits     bool          // the server has permitted a patch
 }
 
 // maxRemembered bounds table.words and table.places. A process whose looks are denied can begin a second
@@ -60,6 +59,12 @@ func remember[K comparable, V any](in map[K]V, k K, v V) {
 		clear(in)
 	}
 	in[k] = v
+}
+
+// jump returns by how much the wall clock has run ahead of the monotonic one since the latest
+// catchUp.
+func (t *table) jump(now time.Time) time.Duration {
+	return now.Round(0).Sub(t.epoch.Round(0)) - t.offset(now) - t.ahead
 }
 
 // find returns the entry of a key, nil if there is none.
@@ -148,8 +153,7 @@ func (t *table) step(e *Entry, now time.Time) step {
 	}
 }
 
-// spreadFrom is the number of ongoing series up to which their heartbeats come
-// exactly an interval after the last write. So few need not be spread.
+// spreadFrom is the number of ongoing series up to which heartbeats need not be spread.
 const spreadFrom = 8
 
 // settle carries out what follows from a step of e, and puts e where it belongs.
@@ -188,6 +192,16 @@ func (t *table) count(e *Entry, was, is bool) {
 	case was && !is:
 		t.ongoing--
 		e.key.shared.row.Ongoing--
+	}
+}
+
+// exclude ends e, which is not accepted any more.
+func (t *table) exclude(e *Entry, now time.Time) {
+	switch {
+	case e.hasNoEvent() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
+		t.drop(e, DropFiltered, now)
+	case e.isOngoing():
+		t.take(e, now, func(*step) { e.finish(series.Finished) })
 	}
 }
 
@@ -268,54 +282,48 @@ func (t *table) hear(w *Write, r *Result, at time.Duration) DropReason {
 	}
 	namespace, reason := w.entry.Namespace(), r.Reason
 	p := t.places[namespace]
-	if reason == DropNamespaceNotFound && (p.exists && at-p.seen < t.opts.EventTTL || w.Kind == Recreate) {
+	if reason == DropNamespaceNotFound && (at < p.existsUntil || w.Kind == Recreate) {
 		reason = DropNamespaceTerminating
 	}
 	p.permits = p.permits || !w.Creates()
 	if r.Outcome == Written || r.Reason == DropNamespaceTerminating {
-		p.exists, p.seen = true, at
+		p.existsUntil = at + t.opts.EventTTL
 	}
 	remember(t.places, namespace, p)
 	return reason
 }
 
-// isAway reports whether requests have failed for so long, without an answer to any, that it is
-// an outage: for more than half of EventTTL, because one series alone may need only a heartbeat
-// in each half.
+// isAway reports whether requests have failed for so long, without an answer to any, that it is an
+// outage: for more than half of EventTTL, which can pass between two heartbeats of one series.
 func (t *table) isAway(at time.Duration) bool {
 	return t.failing && at-t.failedAt > t.opts.EventTTL*5/8
 }
 
-// giveUp drops what has waited for longer than the server keeps an Event, because its
-// requests have failed, although the server has answered for as long. Of those that have
-// been denied, only the one that has just been denied again: the others may be permitted by
-// now. What has never been sent waits on, unless the namespace has failed several requests
-// in a row.
-//
-// A shutdown waits for no series that the server has denied twice in a row.
+// giveUp drops what has waited for longer than the server keeps an Event, because its requests have
+// failed, although the server has answered for as long. Of those that have been denied, only the one
+// that has just been denied again: the others may be permitted by now. What has never been sent waits
+// on, unless the namespace has failed several requests in a row. A shutdown waits for no series that
+// the server has denied twice in a row.
 func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
-	at := t.offset(now)
-	reason := DropUnavailable
+	at, reason, failures := t.offset(now), DropUnavailable, 0
 	if o == Denied {
 		reason = DropDenied
 	}
-	var lost []*Entry
+	late := []*Entry{w.entry}
 	switch {
 	case o == Denied && t.hurried:
-		if w.entry.slot.Failures > 1 {
-			lost = []*Entry{w.entry}
+		if w.entry.slot.Failures < 2 {
+			return
 		}
-	case at-t.upSince >= t.opts.EventTTL && !t.isAway(at):
-		pending, failures := t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL)
-		for _, e := range pending {
-			hasFailed := e.slot.Failures > 0
-			if e == w.entry || hasFailed && e.slot.Last != schedule.Denied || !hasFailed && failures >= schedule.Several {
-				lost = append(lost, e)
-			}
-		}
+	case at-t.upSince < t.opts.EventTTL || t.isAway(at):
+		return
+	default:
+		late, failures = t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL)
 	}
-	for _, e := range lost {
-		if e.class != unlisted {
+	for _, e := range late {
+		hasFailed := e.slot.Failures > 0
+		isSpared := e != w.entry && (hasFailed && e.slot.Last == schedule.Denied || !hasFailed && failures < schedule.Several)
+		if e.class != unlisted && !isSpared {
 			t.sched.Remove(e)
 			t.take(e, now, func(s *step) { e.lose(s, reason) })
 		}

@@ -21,15 +21,13 @@ type Tally struct {
 // Other stands for all values without a row of their own.
 const Other = "other"
 
-// tallies count occurrences by controller, type, and reason. The first combinations get rows;
-// later ones count in a row of all others of their type. A row never disappears, and its
-// count never decreases: it is a counter in a database of time series, which keeps each row
-// that it has seen.
+// tallies count occurrences by controller, type, and reason. The first combinations get rows; later
+// ones count in a row of all others of their type. A row never disappears, and its count never
+// decreases: it is a counter in a database of time series.
 type tallies struct {
-	limit   int // of rows, without those of others
-	own     int // rows that are not of others
-	rows    map[TallyKey]*Tally
-	limited bool
+	limit int // of rows, without those of others
+	own   int // rows that are not of others
+	rows  map[TallyKey]*Tally
 }
 
 // row returns the row of a key.
@@ -45,7 +43,6 @@ func (x *tallies) row(of *series.Key) *Tally {
 	case x.own < x.limit:
 		x.own++
 	default:
-		x.limited = true
 		k = TallyKey{Other, k.Type, Other}
 		if r = x.rows[k]; r != nil {
 			return r

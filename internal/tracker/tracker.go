@@ -14,12 +14,9 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Tracker holds the active series of one recorder: a lock around a table. Make one with
-// [New].
-//
-// All methods can be called concurrently. Time follows the monotonic reading of
-// the times that are passed, if they have one, so a wall clock that is set does not change
-// when a series ends.
+// Tracker holds the series of one recorder: a lock around a table. Make one with [New]. All methods
+// can be called concurrently. Time follows the monotonic reading of the times that are passed, if
+// they have one, so a wall clock that is set does not change when a series ends.
 type Tracker struct {
 	mu sync.Mutex // guards table
 	table
@@ -31,8 +28,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.opts = opts.WithDefaults()
 	t.window = heartbeat.Window{Min: t.opts.FinishAfter, Max: t.opts.MaxWindow}
 	t.intervals = heartbeat.Intervals{Heartbeat: t.opts.HeartbeatInterval, First: t.opts.FirstHeartbeat}
-	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic
-	// reading.
+	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.gap = min(t.opts.FinishAfter, t.window.Slow())
 	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % markRange)
@@ -52,12 +48,10 @@ func New(opts Options, now time.Time) *Tracker {
 // Epoch returns the time from which the tracker counts. It never changes.
 func (t *Tracker) Epoch() time.Time { return t.epoch }
 
-// Count counts an occurrence of a series that is Ongoing: the hot path. It allocates
-// nothing. at is the time since [Tracker.Epoch], which takes half as long to read as a
-// time.Time.
-//
-// If counted is false, the caller calls [Tracker.Observe]. If wantNote is true, it
-// passes the note to [Tracker.Describe].
+// Count counts an occurrence of a series that is Ongoing: the hot path. It allocates nothing. at
+// is the time since [Tracker.Epoch], which takes half as long to read as a time.Time. If counted is
+// false, the caller calls [Tracker.Observe]. If wantNote is true, it passes the note to
+// [Tracker.Describe].
 func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wantNote bool) {
 	hash := hashOf(t.seed, k)
 	t.mu.Lock()
@@ -78,11 +72,9 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	return e, true, t.takesNote(e, at)
 }
 
-// Describe passes the note and the annotations of the latest occurrence to a
-// series. Its next write carries them.
-//
-// It reports whether the wall clock has jumped. Then call [Tracker.Advance]: until now, the hot path
-// has not seen the wall clock.
+// Describe passes the note and the annotations of the latest occurrence to a series, whose next
+// write carries them. It reports whether the wall clock has jumped, which the hot path does not see
+// otherwise. Then call [Tracker.Advance].
 func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -90,10 +82,9 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) 
 	return t.jump(now) >= minJump
 }
 
-// Observe records an occurrence of any key, and evicts a series if the tracker is full.
-//
-// If k has a note and too many series of its tuple do (Occurrence.DistinctNotes),
-// the occurrence belongs to a series that the rest of the tuple shares.
+// Observe records an occurrence of any key, and evicts a series if the tracker is full. If k has a
+// note and too many series of its tuple do (Occurrence.DistinctNotes), the occurrence belongs to a
+// series that the rest of the tuple shares.
 func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	hash := hashOf(t.seed, k)
 	t.mu.Lock()
@@ -111,8 +102,7 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	return t.dropped()
 }
 
-// Single returns the series that one occurrence is by itself. It does not record the
-// occurrence.
+// Single returns the series that one occurrence is by itself. It records nothing.
 func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Series {
 	return series.Series{
 		Key:         *k,
@@ -130,8 +120,7 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 // batch is how many entries are handled under one lock.
 const batch = 256
 
-// Advance handles the deadlines up to now: heartbeats become due, quiet series are over, and
-// those whose Events have expired are forgotten.
+// Advance handles the deadlines up to now: of heartbeats, of quiet series, and of Events that expire.
 func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	t.catchUp(now)
 	part := func() (more bool) {
@@ -152,9 +141,31 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	return drops
 }
 
-// Wake returns the time from which Advance has something to do if nothing else
-// happens before, and the time from which Next can have a write. Each is zero if there
-// is none.
+// minJump is the least difference that is no correction of a clock.
+const minJump = time.Minute
+
+// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead, so they need a
+// heartbeat. While a machine is suspended, the monotonic clock stands still, and Events expire. If a
+// clock was behind, their times are those of long ago. Windows and delays follow the monotonic clock.
+func (t *Tracker) catchUp(now time.Time) {
+	t.mu.Lock()
+	jump := t.jump(now)
+	if jump < 0 || jump >= minJump {
+		t.ahead += jump
+	}
+	t.mu.Unlock()
+	if jump < minJump {
+		return
+	}
+	t.inParts(func(e *Entry) {
+		if e.isOngoing() {
+			t.take(e, now, func(*step) { e.age(min(jump, longAgo)) })
+		}
+	})
+}
+
+// Wake returns from when Advance has something to do if nothing else happens before, and from when
+// Next can have a write. Each is zero if there is none.
 func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	at := t.offset(now)
 	t.mu.Lock()
@@ -218,8 +229,23 @@ func (t *Tracker) inParts(do func(*Entry)) {
 	}
 }
 
-// Hurry makes the tracker retry failed writes soon from now on, and drop what the
-// server denies. It is for a shutdown.
+// Refilter carries out a change of what Options.Accepts accepts. What it excludes and no
+// Event contains is not written; Refilter returns it as DropFiltered. The other Ongoing
+// series that it excludes are over: their last write says Finished, with their exact counts.
+//
+// Observe asks Accepts under the lock, so all that was accepted before the change is tracked when
+// Refilter looks. Count need not ask, because each Ongoing series is accepted.
+func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
+	t.inParts(func(e *Entry) {
+		if k := e.Key(); !t.accepts(&k) {
+			t.exclude(e, now)
+			drops = append(drops, t.dropped()...)
+		}
+	})
+	return drops
+}
+
+// Hurry is for a shutdown: failed writes are retried soon, and what the server denies is dropped.
 func (t *Tracker) Hurry(now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,17 +253,14 @@ func (t *Tracker) Hurry(now time.Time) {
 	t.sched.Hurry(t.offset(now))
 }
 
-// Seal ends the intake: from now on every occurrence is dropped for the given
-// reason. When Seal returns, no occurrence is added to a series any more. The
-// series can still be written.
+// Seal drops each occurrence from now on for the given reason. The series can still be written.
 func (t *Tracker) Seal(reason DropReason) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.sealed = reason
 }
 
-// Clear forgets every series, and returns what the server does not know, as lost
-// for the given reason.
+// Clear forgets every series. What the server does not know is lost for the given reason.
 func (t *Tracker) Clear(reason DropReason, now time.Time) (drops []Drop) {
 	t.inParts(func(e *Entry) {
 		t.drop(e, reason, now)
@@ -253,24 +276,21 @@ func (t *Tracker) Tally(k *series.Key) {
 	t.tallies.row(k).Occurrences++
 }
 
-// Tallies returns the occurrences and the Ongoing series by controller, type, and reason.
-// The first Options.Tallies combinations have rows of their own. limited reports whether
-// others have none.
+// Tallies returns the occurrences and the Ongoing series by controller, type, and reason. The first
+// Options.Tallies combinations have rows of their own. limited reports whether others have none.
 func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	rows = make([]Tally, 0, len(t.tallies.rows))
 	for _, r := range t.tallies.rows {
 		rows = append(rows, *r)
 	}
-	return rows, t.tallies.limited
+	return rows, t.tallies.own < len(rows)
 }
 
 // maxSick bounds Stats.Sick: somebody reads them.
 const maxSick = 10
 
-// Namespace is a namespace in which something waits because the server fails, denies, slows, or
-// pauses its requests.
+// Namespace is one in which the server fails, denies, slows, or pauses requests that wait.
 type Namespace struct {
 	Name        string
 	Waiting     int           // series with something to write

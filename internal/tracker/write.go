@@ -26,14 +26,12 @@ var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat
 // String returns the name of the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
-// Write is one request to be made: what [Tracker.Next] wants the server to know.
-// The caller passes it to [Tracker.Apply] with the result.
+// Write is one request to be made. The caller passes it to [Tracker.Apply] with the result.
 type Write struct {
 	// Kind says what the write is for.
 	Kind Kind
-	// Series is the series at the time of Next. Its namespace and name are those of
-	// the Event that the request is for, and its Version is the resourceVersion that
-	// this Event must have, if any.
+	// Series is the series at the time of Next. Its namespace and name are those of the Event that
+	// the request is for, and its Version is the resourceVersion that this must have, if any.
 	Series series.Series
 	// Retries reports whether the latest request for the series has failed.
 	Retries bool
@@ -45,8 +43,7 @@ type Write struct {
 	state series.State  // of that Event
 }
 
-// Creates reports whether the request creates Series.Event. Otherwise it applies
-// [Write.Patch].
+// Creates reports whether the request creates Series.Event. Otherwise it applies [Write.Patch].
 func (w *Write) Creates() bool { return w.Kind == Create || w.Kind == Recreate }
 
 // Patch returns the JSON merge patch to send. It omits what the Event contains already, except
@@ -158,9 +155,9 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	return w
 }
 
-// lastWall returns the wall time of the latest occurrence. A time that the server has, or may
-// have, is not taken back. An occurrence at this very moment may be in the time and not in
-// the count; then it is in the count of the next write.
+// lastWall returns the wall time of the latest occurrence. A time that the server may have is not
+// taken back. An occurrence at this very moment may be in the time and not in the count; then it is in
+// the count of the next write.
 func (e *Entry) lastWall(s *step) int64 {
 	least := max(e.first, e.stored.last)
 	if e.attempts != nil {
@@ -184,11 +181,9 @@ func (e *Entry) isShared(r *rules) bool {
 // markRange is the number of microseconds that can name a process.
 const markRange = 1000
 
-// marked returns a time within a millisecond of last, and not before atLeast: whole
-// milliseconds after the epoch, and as many microseconds as the mark says. If a response
-// is lost, and another process has counted the same until the same time, the write of
-// that process would otherwise look like one of this process. All times are in
-// microseconds.
+// marked returns a time within a millisecond of last, and not before atLeast: whole milliseconds after
+// the epoch, and as many microseconds as the mark says. If a response is lost, and another process
+// has counted the same until the same time, its write would otherwise look like one of this process.
 func (r *rules) marked(last, atLeast int64) int64 {
 	last -= r.distance(last)
 	if last < atLeast {
