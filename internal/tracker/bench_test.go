@@ -71,31 +71,3 @@ func BenchmarkObserveNew(b *testing.B) {
 		})
 	}
 }
-
-// The tracker is full of series that all occur all the time.
-func BenchmarkObserveNewAmongHotSeries(b *testing.B) {
-	const capacity = 65536
-	tr, keys := ongoingSeries(b, capacity)
-	now := start
-	for i := 0; b.Loop(); i++ {
-		b.StopTimer()
-		now = now.Add(time.Microsecond)
-		for range 64 {
-			tr.Count(&keys[i*64%capacity], tr.offset(now))
-		}
-		k := named("b", fmt.Sprint("pod-", i))
-		b.StartTimer()
-		tr.Observe(k, Occurrence{}, now)
-	}
-}
-
-func BenchmarkFlushOfNothing(b *testing.B) {
-	tr, _ := ongoingSeries(b, 100_000)
-	for b.Loop() {
-		f := tr.Flush(start)
-		if left := f.Left(); left > 0 {
-			b.Fatal(left)
-		}
-		f.Stop()
-	}
-}

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
@@ -276,29 +275,4 @@ func TestSealWhileCounting(t *testing.T) {
 	assert.Zero(t, tr.Flush(start).Left(), "nothing was counted after Seal had returned")
 	assert.EqualValues(t, 12002, int64(w.Series.Count)+dropped.Load())
 	assert.EqualValues(t, 12002, tr.Stats(start).Occurrences)
-}
-
-// A request that takes long has few others beside it in its namespace, until one passes.
-func TestSlowRequests(t *testing.T) {
-	tr := New(Options{}, start)
-	observe(t, tr, named("a", "first"), start, Occurrence{})
-	write(t, tr, start, Create)
-	for _, name := range []string{"1", "2", "3", "4"} {
-		observe(t, tr, named("a", name), start, Occurrence{})
-	}
-	observe(t, tr, testKey("b"), start, Occurrence{})
-	slow := send(t, tr, start, Create)
-	later := start.Add(schedule.SlowAfter)
-	inFlight := map[string]int{}
-	for {
-		w, _, ok := tr.Next(later)
-		if !ok {
-			break
-		}
-		inFlight[w.Series.Namespace]++
-	}
-	assert.Equal(t, map[string]int{"ns-a": 1, "ns-b": 1}, inFlight)
-	tr.Apply(slow, Result{}, later)
-	_, _, ok := tr.Next(later)
-	assert.True(t, ok)
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/eventseries/eventseries/internal/workload"
@@ -74,51 +73,6 @@ func TestEvictionAmongHotLoops(t *testing.T) {
 	assert.Equal(t, maxCorrections, corrected)
 	require.Empty(t, tr.Observe(testKey("b"), Occurrence{}, now))
 	assert.Equal(t, 1, tr.Stats(now).Closing)
-}
-
-// A Warning evicts all Normals before another Warning, though the Warnings have been idle longer. A
-// Normal never evicts a Warning that is not over, whether that is denied or not.
-func TestNormalsAreEvictedFirst(t *testing.T) {
-	for _, outcome := range []Outcome{Written, Denied} {
-		const normals, warnings = 20, 30
-		tr, now := New(Options{Capacity: normals + warnings}, start), start
-		emit := func(key string, n int) (lost []string) {
-			for i := range n {
-				now = now.Add(time.Second)
-				for _, d := range tr.Observe(named(key, fmt.Sprint(key, i)), Occurrence{}, now) {
-					lost = append(lost, d.Key.Type)
-				}
-			}
-			return lost
-		}
-		count := func() (n [2]int) {
-			for _, e := range tr.all() {
-				switch {
-				case e.life == closing:
-				case e.isWarning():
-					n[1]++
-				default:
-					n[0]++
-				}
-			}
-			return n
-		}
-		require.Empty(t, emit("B", warnings))
-		writeAll(tr, now, func(*Write) Outcome { return outcome })
-		require.Empty(t, emit("a", normals))
-		require.Empty(t, emit("d", 5))
-		assert.Equal(t, [2]int{normals, warnings}, count())
-		if outcome == Denied {
-			continue
-		}
-		require.Empty(t, emit("C", normals))
-		assert.Equal(t, [2]int{0, normals + warnings}, count())
-		require.Empty(t, emit("D", 5))
-		lost := emit("e", normals+warnings)
-		assert.Equal(t, [2]int{0, normals + warnings}, count(), "a Normal does not evict a Warning")
-		assert.NotContains(t, lost, corev1.EventTypeWarning)
-		checkInvariants(t, tr, now, 0)
-	}
 }
 
 // What was never sent, because its namespace fails for others, is evicted after those.
@@ -203,98 +157,6 @@ func TestTalliesOfAMillionReasons(t *testing.T) {
 	assert.EqualValues(t, 1, before[TallyKey{k.ReportingController, "Warning", "Reason0"}])
 	_, limited := tr.Tallies()
 	assert.True(t, limited)
-}
-
-// Filter.
-
-// What no Event contains is not written, however often it has occurred. If an Event may contain it,
-// that Event must not stay Ongoing.
-func TestRefilterBeforeTheFirstWrite(t *testing.T) {
-	for _, occurrences := range []int{1, 2, 5} {
-		for name, c := range map[string]struct {
-			respond  func(*Tracker, *Write, time.Time) []Drop
-			isBefore bool // the response comes before the change
-			isSent   bool // an Event may contain the series
-		}{
-			"waiting": {},
-			"denied": {isBefore: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
-				return tr.Apply(w, Result{Outcome: Denied}, now)
-			}},
-			"in flight, then denied": {respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
-				return tr.Apply(w, Result{Outcome: Denied}, now)
-			}},
-			"in flight, then written": {isSent: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
-				return tr.Apply(w, Result{}, now)
-			}},
-			"no response": {isBefore: true, isSent: true, respond: func(tr *Tracker, w *Write, now time.Time) []Drop {
-				return tr.Apply(w, Result{Outcome: Troubled}, now)
-			}},
-		} {
-			t.Run(fmt.Sprint(name, " x", occurrences), func(t *testing.T) {
-				now, accepts := time.Now(), true
-				tr := New(Options{Accepts: func(series.Key) bool { return accepts }}, now)
-				for range occurrences {
-					require.Empty(t, tr.Observe(testKey("a"), Occurrence{}, now))
-				}
-				var w *Write
-				if c.respond != nil {
-					w = send(t, tr, now, Create)
-				}
-				var drops []Drop
-				if c.isBefore {
-					drops = c.respond(tr, w, now)
-				}
-				accepts = false
-				drops = append(drops, tr.Refilter(now)...)
-				if w != nil && !c.isBefore {
-					drops = append(drops, c.respond(tr, w, now)...)
-				}
-				assert.Zero(t, tr.Stats(now).Ongoing)
-				writes, delivered := 0, 0
-				if c.isSent && !c.isBefore {
-					delivered = occurrences
-				}
-				drops = append(drops, writeAll(tr, now.Add(10*time.Minute), func(w *Write) Outcome {
-					writes++
-					delivered = int(w.Series.Count)
-					assert.NotEqual(t, series.Ongoing, w.Series.State)
-					return Written
-				})...)
-				want := 0
-				if c.isSent && occurrences > 1 { // an Event of one occurrence is not Ongoing
-					want = 1
-				}
-				assert.Equal(t, want, writes)
-				for _, d := range drops {
-					assert.Equal(t, DropFiltered, d.Reason)
-					delivered += d.Count
-				}
-				assert.Equal(t, occurrences, delivered)
-			})
-		}
-	}
-}
-
-// What is excluded counts in no series any more, and a series that ends because of that has its exact
-// count.
-func TestRefilterFinishes(t *testing.T) {
-	accepts := true
-	tr, k := New(Options{Accepts: func(series.Key) bool { return accepts }, Tallies: 10}, start), testKey("a")
-	observe(t, tr, k, start, Occurrence{}, Occurrence{})
-	write(t, tr, start, Create)
-	tr.Count(k, tr.offset(start))
-	accepts = false
-	require.Empty(t, tr.Refilter(start))
-	w := write(t, tr, start, Finish)
-	assert.EqualValues(t, 3, w.Series.Count)
-	assert.Equal(t, series.Finished, w.Series.State)
-	drops := tr.Observe(k, Occurrence{}, start)
-	require.Len(t, drops, 1)
-	assert.Equal(t, DropFiltered, drops[0].Reason)
-	rows, _ := tr.Tallies()
-	require.Len(t, rows, 1)
-	assert.EqualValues(t, 4, rows[0].Occurrences, "also what is excluded")
-	assert.Zero(t, rows[0].Ongoing)
 }
 
 // Memory.

@@ -288,20 +288,6 @@ func wordsOf(k *series.Key) (places []reflect.Value) {
 	return places
 }
 
-// Keys that differ in nothing but the object share their other words.
-func TestKeysShareWords(t *testing.T) {
-	tr := New(Options{}, start)
-	var entries []*Entry
-	for _, name := range []string{"a", "b"} {
-		k := testKey(name)
-		k.Regarding.Namespace = "ns"
-		entries = append(entries, observe(t, tr, k, start, Occurrence{}))
-	}
-	assert.Same(t, entries[0].key.shared, entries[1].key.shared)
-	assert.Equal(t, entries[0].key.namespace, entries[1].key.namespace)
-	assert.Same(t, &noRareWords, entries[0].key.rare)
-}
-
 func TestMergeAnnotations(t *testing.T) {
 	long := strings.Repeat("x", MaxAnnotationBytes-1)
 	type m = map[string]string
@@ -637,11 +623,10 @@ func TestGivingUpSparesTheOthers(t *testing.T) {
 func TestAdopted(t *testing.T) {
 	w := newWorld(t, Options{}, newServer(t))
 	w.stand("a", series.Series{State: series.Ongoing, Count: 7, First: timeOf(-time.Hour), Last: timeOf(-time.Minute)}, "base", false)
-	w.see("a", "", nil, 0)
-	w.see("b", "", nil, 0)
-	for range 4 {
-		w.begin("", 0)
-		w.answer(w.inFlight[0].key, 0)
+	for _, key := range []string{"a", "b"} {
+		w.see(key, "", nil, 0)
+		run(w, 0, []string{"write", key})
+		run(w, 0, []string{"write", key})
 	}
 	assert.EqualValues(t, 1, w.tracker.Stats(start).Adopted)
 }
