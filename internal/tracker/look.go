@@ -57,8 +57,7 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 	return true
 }
 
-// read returns the series that an Event describes, nil if it describes none. A state that somebody
-// else has set may be impossible; then it is as if the Event had none.
+// read returns the series that an Event describes, nil if it describes none. An odd state is none.
 func read(event *eventsv1.Event) *series.Series {
 	found, err := series.FromEvent(event)
 	if err != nil {

@@ -176,6 +176,9 @@ func (t *table) settle(e *Entry, s *step) {
 		t.forget(e)
 		return
 	case kind == none:
+		if s.at >= e.beatAt {
+			e.beatAt = -longAgo // overdue, also when a clock is set back
+		}
 		t.sched.Wait(e, e.deadline(&t.rules, s.at), s.at)
 	default:
 		t.sched.Ready(e, e.due(&t.rules, kind, s.at), s.at)

@@ -535,7 +535,11 @@ func (w *world) status(name string, now time.Duration) string {
 		text += fmt.Sprintf(", stored %s x%d at %s", e.stored.state, e.stored.count, since(e.stored.at))
 	}
 	if e.isOngoing() && e.phase == live {
-		text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
+		if e.beatAt == -longAgo {
+			text += ", heartbeat overdue"
+		} else {
+			text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
+		}
 	}
 	if window := w.tracker.window.Of(e.rhythm, e.last); window != series.FinishAfter {
 		text += fmt.Sprintf(", window %s", window)

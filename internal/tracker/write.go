@@ -26,7 +26,7 @@ var kindNames = [Kinds]string{"none", "create", "recreate", "series", "heartbeat
 // String returns the name of the kind in lower case.
 func (k Kind) String() string { return kindNames[k] }
 
-// Write is one request to be made. The caller passes it to [Tracker.Apply] with the result.
+// Write is one request to be made, which the caller passes to [Tracker.Apply] with the result.
 type Write struct {
 	// Kind says what the write is for.
 	Kind Kind
@@ -46,8 +46,7 @@ type Write struct {
 // Creates reports whether the request creates Series.Event. Otherwise it applies [Write.Patch].
 func (w *Write) Creates() bool { return w.Kind == Create || w.Kind == Recreate }
 
-// Patch returns the JSON merge patch to send. It omits what the Event contains already, except
-// for a window that is not the default.
+// Patch returns the JSON merge patch. It omits what the Event contains, except for an unusual window.
 func (w *Write) Patch() ([]byte, error) {
 	if w.Kind == Look {
 		return []byte("{}"), nil
