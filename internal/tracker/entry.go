@@ -20,13 +20,13 @@ import (
 type Entry struct {
 	key internedKey // never changes
 
-	// first is the wall time of the first occurrence, in microseconds since 1970, as Events have it. It
-	// identifies the Event: who finds it there has begun the Event, or has continued it.
+	// first is the wall time of the first occurrence, in microseconds since 1970. It identifies the Event:
+	// who finds it there has begun the Event, or has continued it.
 	first int64
 	// last is when the latest occurrence was, since Tracker.epoch. It never decreases.
 	last time.Duration
-	// count is at least stored.count. It is zero if the server has refused all there was: the entry
-	// remains for the delay, and the next occurrence begins a series.
+	// count is at least stored.count. It is zero if the server has refused all there was: the next
+	// occurrence begins the series.
 	count       int32
 	rhythm      heartbeat.Rhythm // the long gaps between occurrences
 	note        string
@@ -43,7 +43,7 @@ type Entry struct {
 	salt  uint8 // of the name, see Entry.name; it never decreases, so no look leads to a name a second time
 	looks uint8 // looks since the latest accepted write that were answered or denied, at most maxLooks
 	beats uint8 // heartbeats of this process, at most 255
-	class class // the list of the table that it is in; unlisted: the tracker has forgotten it
+	class class // the list of the table that it is in; classNone: the tracker has forgotten it
 	index int32 // in that list
 	// beatAt is when a heartbeat is due if there is news. It has a meaning in the phase live only.
 	beatAt time.Duration

@@ -12,27 +12,27 @@ import (
 type class uint8
 
 const (
-	unlisted class = iota // the tracker has forgotten it
-	ended                 // over
-	normal                // active
-	warning
-	closed  // closing
-	leaving // closing, and in flight, so it cannot be dropped
-	classes // the number of classes
+	classNone     class = iota // the tracker has forgotten it
+	classOver                  // over
+	classNormal                // active
+	classWarning               // active
+	classClosing               // closing
+	classInFlight              // closing, and in flight, so it cannot be dropped
+	classes                    // the number of classes
 )
 
 func (t *table) classOf(e *Entry) class {
 	switch {
 	case e.life == over:
-		return ended
+		return classOver
 	case e.life == closing && t.sched.InFlight(e):
-		return leaving
+		return classInFlight
 	case e.life == closing:
-		return closed
+		return classClosing
 	case e.isWarning():
-		return warning
+		return classWarning
 	default:
-		return normal
+		return classNormal
 	}
 }
 
@@ -55,7 +55,7 @@ func (t *table) order(e *Entry) time.Duration {
 // classify puts e into the list of its class.
 func (t *table) classify(e *Entry) {
 	is := t.classOf(e)
-	if e.class != is && e.class != unlisted {
+	if e.class != is && e.class != classNone {
 		t.lists[e.class].Remove(e)
 	}
 	e.class = is
@@ -65,7 +65,7 @@ func (t *table) classify(e *Entry) {
 // makeRoom evicts entries after an occurrence of k, until there are no more than Options.Capacity.
 // A Normal evicts no Warning that is not over: if there are only Warnings, it is evicted itself.
 func (t *table) makeRoom(k *series.Key, now time.Time) {
-	for t.lists[ended].Len()+t.lists[normal].Len()+t.lists[warning].Len() > t.opts.Capacity {
+	for t.lists[classOver].Len()+t.lists[classNormal].Len()+t.lists[classWarning].Len() > t.opts.Capacity {
 		t.evict(t.victim(k.Type == corev1.EventTypeWarning), now)
 	}
 	t.bound(now)
@@ -73,18 +73,18 @@ func (t *table) makeRoom(k *series.Key, now time.Time) {
 
 // bound drops entries that are closing and not in flight, until there are no more than Options.Capacity.
 func (t *table) bound(now time.Time) {
-	for t.lists[closed].Len() > t.opts.Capacity {
-		t.drop(t.lists[closed].First(), DropTableFull, now)
+	for t.lists[classClosing].Len() > t.opts.Capacity {
+		t.drop(t.lists[classClosing].First(), DropTableFull, now)
 	}
 }
 
 // victim returns the entry to evict: one that is over, one that the server denies or fails,
 // or the longest idle one, and Normals before Warnings.
 func (t *table) victim(forWarning bool) *Entry {
-	if e := t.longestIdle(ended); e != nil {
+	if e := t.longestIdle(classOver); e != nil {
 		return e
 	}
-	n, w := t.longestIdle(normal), t.longestIdle(warning)
+	n, w := t.longestIdle(classNormal), t.longestIdle(classWarning)
 	if n == nil || forWarning && w != nil && w.slot.Failures > 0 && n.slot.Failures == 0 {
 		return w
 	}

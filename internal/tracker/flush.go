@@ -59,7 +59,7 @@ func (fs flushes) follow(e *Entry, theirs int32) (awaited bool) {
 		count, ok := f.left[e]
 		switch count += theirs; {
 		case !ok:
-		case e.class == unlisted, e.stored.count >= count, e.unstored() == 0:
+		case e.class == classNone, e.stored.count >= count, e.unstored() == 0:
 			delete(f.left, e)
 			f.checkDone()
 		default:

@@ -90,7 +90,7 @@ func FuzzLook(f *testing.F) {
 		found := read(event)
 		require.GreaterOrEqual(t, e.count, before)
 		switch {
-		case e.class == unlisted:
+		case e.class == classNone:
 			require.Equal(t, closing, e.life)
 			return
 		case e.phase == live:
@@ -105,7 +105,7 @@ func FuzzLook(f *testing.F) {
 		}
 		tr.Observe(k, Occurrence{}, now)
 		tr.Flush(now)
-		for n := 0; e.class != unlisted && e.unstored() > 0; n++ {
+		for n := 0; e.class != classNone && e.unstored() > 0; n++ {
 			require.Less(t, n, 100)
 			w, now = await(t, tr, now)
 			written, err := series.FromEvent(w.Series.Event())
@@ -148,7 +148,7 @@ func FuzzRestore(f *testing.F) {
 			sum += int64(found.Count)
 		}
 		require.EqualValues(t, min(sum, math.MaxInt32), e.count)
-		for n, now := 0, start; e.class != unlisted; n++ {
+		for n, now := 0, start; e.class != classNone; n++ {
 			require.Less(t, n, 1000, "at %s", now)
 			advance, next := tr.Wake(now)
 			if now = next; next.IsZero() {

@@ -57,7 +57,7 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 		checkEntry(t, e, tr.sched.InFlight(e))
 	}
 
-	closing := tr.lists[closed].Len() + tr.lists[leaving].Len()
+	closing := tr.lists[classClosing].Len() + tr.lists[classInFlight].Len()
 	if held := len(all) - closing; held > tr.opts.Capacity || closing > tr.opts.Capacity+maxInFlight {
 		t.Errorf("%d entries and %d that are closing are more than the capacity of %d", held, closing, tr.opts.Capacity)
 	}
@@ -76,11 +76,11 @@ func checkInvariants(t *testing.T, tr *Tracker, now time.Time, maxInFlight int) 
 		assert.Equal(t, ongoing[r], r.Ongoing, "%v", r.TallyKey)
 	}
 	assert.Equal(t, tr.ongoing, sum)
-	assert.Zero(t, tr.lists[unlisted].Len())
+	assert.Zero(t, tr.lists[classNone].Len())
 	assert.Empty(t, tr.drops)
 	for f := range tr.flushes {
 		for e := range f.left {
-			assert.NotEqual(t, unlisted, e.class, "a flush waits for an entry that is forgotten")
+			assert.NotEqual(t, classNone, e.class, "a flush waits for an entry that is forgotten")
 		}
 	}
 }

@@ -266,7 +266,7 @@ func (h *history) flying() string {
 }
 
 func (h *history) labelOf(f *flight) string {
-	if f.entry.class == unlisted {
+	if f.entry.class == classNone {
 		return "old-" + f.key
 	}
 	return f.key

@@ -149,7 +149,7 @@ func (t *table) step(e *Entry, now time.Time) step {
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > spreadFrom,
 		permits:    t.places[e.Namespace()].permits,
-		wasOngoing: e.class != unlisted && e.isOngoing(),
+		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }
 
@@ -210,9 +210,9 @@ func (t *table) exclude(e *Entry, now time.Time) {
 
 // forget removes e, of which nothing is to be written any more.
 func (t *table) forget(e *Entry) {
-	if e.class != unlisted {
+	if e.class != classNone {
 		t.lists[e.class].Remove(e)
-		e.class = unlisted
+		e.class = classNone
 	}
 	t.remove(e)
 	t.sched.Remove(e)
@@ -326,7 +326,7 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	for _, e := range late {
 		hasFailed := e.slot.Failures > 0
 		isSpared := e != w.entry && (hasFailed && e.slot.Last == schedule.Denied || !hasFailed && failures < schedule.Several)
-		if e.class != unlisted && !isSpared {
+		if e.class != classNone && !isSpared {
 			t.sched.Remove(e)
 			t.take(e, now, func(s *step) { e.lose(s, reason) })
 		}

@@ -26,8 +26,8 @@ import (
 func TestLongestIdle(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tr := New(Options{}, start)
-	list := &tr.lists[normal]
-	assert.Nil(t, tr.longestIdle(normal))
+	list := &tr.lists[classNormal]
+	assert.Nil(t, tr.longestIdle(classNormal))
 	var entries []*Entry
 	for i := range 200 {
 		entries = append(entries, observe(t, tr, named("a", fmt.Sprint(i)), start.Add(time.Duration(i)*time.Microsecond), Occurrence{}, Occurrence{}))
@@ -41,7 +41,7 @@ func TestLongestIdle(t *testing.T) {
 		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last, b.last) }).last
 		var e *Entry
 		for range entries { // each call corrects a bounded number of times
-			if e = tr.longestIdle(normal); list.At(e) == e.last {
+			if e = tr.longestIdle(classNormal); list.At(e) == e.last {
 				break
 			}
 		}
@@ -63,10 +63,10 @@ func TestEvictionAmongHotLoops(t *testing.T) {
 	for i := range keys {
 		tr.Count(&keys[i], tr.offset(now))
 	}
-	require.NotNil(t, tr.longestIdle(normal))
+	require.NotNil(t, tr.longestIdle(classNormal))
 	corrected := 0
 	for _, e := range tr.all() {
-		if tr.lists[normal].At(e) == e.last {
+		if tr.lists[classNormal].At(e) == e.last {
 			corrected++
 		}
 	}

@@ -202,7 +202,7 @@ func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
 	defer t.mu.Unlock()
 	at := t.offset(now)
 	r.Reason = t.hear(w, &r, at)
-	if w.entry.class == unlisted {
+	if w.entry.class == classNone {
 		t.sched.Done(w.entry, r.response(), at)
 		return nil
 	}
@@ -219,7 +219,7 @@ func (t *Tracker) inParts(do func(*Entry)) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		for _, e := range entries {
-			if e.class != unlisted { // it has been forgotten since
+			if e.class != classNone { // it has been forgotten since
 				do(e)
 			}
 		}
@@ -326,10 +326,10 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	defer t.mu.Unlock()
 	s := Stats{
 		Occurrences: t.occurrences,
-		Singletons:  t.lists[normal].Len() + t.lists[warning].Len() - t.ongoing,
+		Singletons:  t.lists[classNormal].Len() + t.lists[classWarning].Len() - t.ongoing,
 		Ongoing:     t.ongoing,
-		Ended:       t.lists[ended].Len(),
-		Closing:     t.lists[closed].Len() + t.lists[leaving].Len(),
+		Ended:       t.lists[classOver].Len(),
+		Closing:     t.lists[classClosing].Len() + t.lists[classInFlight].Len(),
 		Capacity:    t.opts.Capacity,
 		Adopted:     t.adopted,
 	}

@@ -342,7 +342,7 @@ func (w *world) end(name string) *flight {
 	w.t.Helper()
 	name, old := strings.CutPrefix(name, "old-")
 	for i := len(w.inFlight) - 1; i >= 0; i-- {
-		if f := w.inFlight[i]; f.key == name && (f.entry.class == unlisted) == old {
+		if f := w.inFlight[i]; f.key == name && (f.entry.class == classNone) == old {
 			w.inFlight = slices.Delete(w.inFlight, i, i+1)
 			return f
 		}
@@ -353,7 +353,7 @@ func (w *world) end(name string) *flight {
 // respond tells the tracker the result of a request. ev is the Event that it was about.
 func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration) string {
 	w.t.Helper()
-	before, e, isLost := w.entries(), f.entry, f.entry.class == unlisted
+	before, e, isLost := w.entries(), f.entry, f.entry.class == classNone
 	sh := w.shade(e)
 	drops := w.tracker.Apply(f.Write, r, start.Add(now))
 	if isLost {
@@ -372,7 +372,7 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 		sh.unsure = true
 	case r.Outcome == Written && f.Kind != Look:
 		sh.known, sh.unsure = f.ids, false
-	case r.Outcome == Written && e.class != unlisted && e.phase == live:
+	case r.Outcome == Written && e.class != classNone && e.phase == live:
 		w.merge(e, ev.ids, ev.writer == e)
 	case isKnown:
 		sh.known, sh.unsure = nil, false
