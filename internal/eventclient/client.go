@@ -1,6 +1,7 @@
 package eventclient
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"reflect"
 	"sync/atomic"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -22,7 +24,7 @@ import (
 // resource is the name of the resource in both API groups.
 const resource = "events"
 
-// accept is the Accept header of one Event. Protobuf takes a fraction of the time that JSON takes.
+// accept is the Accept header of responses. Protobuf takes a fraction of the time that JSON takes.
 const accept = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 
 // Object is an Event of one of the API groups.
@@ -91,19 +93,14 @@ func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data [
 // List returns the Events that match opts in a namespace, in all if that is empty.
 func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
 	var none L
-	request := quiet(c.client.Get()).SetHeader("Accept", runtime.ContentTypeJSON).Namespace(namespace).Resource(resource)
-	result := request.VersionedParams(&opts, scheme.ParameterCodec).MaxRetries(0).Throttle(nil).Do(ctx)
+	request := quiet(c.client.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec)
+	result := request.MaxRetries(0).Throttle(nil).Do(ctx)
 	if err := result.Error(); err != nil {
 		return none, err
 	}
-	// The content type does not say how to read it, because a proxy can change that.
-	body, _ := result.Raw()
-	var page struct{ Items itemCount }
-	if err := json.Unmarshal(body, &page); err != nil {
-		return none, err
-	}
-	if page.Items > maxItems {
-		return none, fmt.Errorf("eventclient: a page has %d items, which is more than %d", page.Items, maxItems)
+	body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
+	if n, err := length(body); err != nil || n > maxItems {
+		return none, cmp.Or(err, fmt.Errorf("eventclient: a page has %d items, which is more than %d", n, maxItems))
 	}
 	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
 	if err != nil {
@@ -115,14 +112,22 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 	return expect[L](object)
 }
 
-// itemCount is the length of all lists in JSON that it is read from. The items take no memory.
-type itemCount int
-
-func (n *itemCount) UnmarshalJSON(data []byte) error {
-	var items []struct{}
-	err := json.Unmarshal(data, &items)
-	*n += itemCount(len(items))
-	return err
+// length returns how many items a list in JSON has, or fields one in protobuf. It takes no memory for them.
+func length(list []byte) (n int, err error) {
+	data, isProtobuf := bytes.CutPrefix(list, []byte("k8s\x00"))
+	if !isProtobuf {
+		var page struct{ Items []struct{} }
+		err = json.Unmarshal(list, &page)
+		return len(page.Items), err
+	}
+	var envelope runtime.Unknown
+	err = envelope.Unmarshal(data)
+	for data = envelope.Raw; err == nil && len(data) > 0; n++ {
+		_, _, size := protowire.ConsumeField(data)
+		err = protowire.ParseError(size)
+		data = data[max(size, 0):]
+	}
+	return n, err
 }
 
 // send sends an Event in the content type of the given client. If the client cannot encode
@@ -170,8 +175,7 @@ type requestError struct{ error }
 
 func (e requestError) Unwrap() error { return e.error }
 
-// IsRequestError reports whether err is the error of a request of a [Client], and not one of
-// the code around it.
+// IsRequestError reports whether err is the error of a request of a [Client].
 func IsRequestError(err error) bool { return errors.As(err, new(requestError)) }
 
 // expect returns an object of the type T, or an error if object is none.

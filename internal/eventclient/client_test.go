@@ -22,6 +22,7 @@ import (
 	clientfeaturestesting "k8s.io/client-go/features/testing"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
@@ -91,8 +92,8 @@ func TestRequests(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, `GET /prefix/apis/events.k8s.io/v1/events?continue=next&fieldSelector=type%3DWarning&limit=500`, named.Requests[0])
 
-	assert.Equal(t, []string{runtime.ContentTypeJSON}, core.Accepted[3:])
-	assert.Equal(t, []string{runtime.ContentTypeJSON}, named.Accepted)
+	assert.Equal(t, []string{accept}, core.Accepted[3:])
+	assert.Equal(t, []string{accept}, named.Accepted)
 }
 
 // The typed client is the model: it sends the same requests.
@@ -270,42 +271,62 @@ func TestResponsesWithAnotherObject(t *testing.T) {
 	}
 }
 
-// A list is JSON, whatever its content type says, because a proxy can change that.
-func TestListContent(t *testing.T) {
-	const list = `{"apiVersion":"v1","kind":"EventList","metadata":{"continue":"more","remainingItemCount":3},"items":[{"metadata":{"name":"x"}}]}`
-	const expired = `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Expired","code":410}`
-	for _, contentType := range []string{"", runtime.ContentTypeJSON, runtime.ContentTypeProtobuf, "text/plain"} {
-		tr := &eventclienttest.Transport{Body: list, Header: http.Header{"Content-Type": {contentType}}}
-		events := coreEvents(t, tr)
-		got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
-		require.NoError(t, err, contentType)
-		assert.Equal(t, metav1.ListMeta{Continue: "more", RemainingItemCount: ptr.To[int64](3)}, got.ListMeta)
-		assert.Equal(t, "x", got.Items[0].Name)
-
-		tr.Body = expired
-		_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
-		require.True(t, apierrors.IsResourceExpired(err), "%s: %v", contentType, err)
-	}
-	tr := &eventclienttest.Transport{Body: expired, Code: http.StatusGone}
-	_, err := coreEvents(t, tr).List(t.Context(), "ns", metav1.ListOptions{})
-	require.True(t, apierrors.IsResourceExpired(err), err)
+func encode(t *testing.T, object runtime.Object, mediaType string) string {
+	t.Helper()
+	info, ok := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), mediaType)
+	require.True(t, ok)
+	var b strings.Builder
+	require.NoError(t, info.Serializer.Encode(object, &b))
+	return b.String()
 }
 
-// Three bytes are an Event that takes hundreds. Only the last one of several fields counts to encoding/json.
-func TestItemsAreBounded(t *testing.T) {
-	items := strings.Repeat("{},", maxItems)
-	for body, isTooLong := range map[string]bool{
-		`{"kind":"EventList","apiVersion":"v1","items":[` + items[:len(items)-1] + `]}`:          false,
-		`{"kind":"EventList","apiVersion":"v1","items":[` + items + `{}]}`:                       true,
-		`{"kind":"EventList","apiVersion":"v1","items":[` + items + `{}],"items":[],"Items":[]}`: true,
-	} {
-		_, err := coreEvents(t, &eventclienttest.Transport{Body: body}).List(t.Context(), "ns", metav1.ListOptions{})
-		if isTooLong {
-			require.ErrorContains(t, err, "more than 10000")
-		} else {
+// The content decides how a list is read, because a proxy may change the content type. A
+// receiver gets the Events of a list in protobuf only.
+func TestListContent(t *testing.T) {
+	list := &corev1.EventList{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"},
+		ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more", RemainingItemCount: ptr.To[int64](3)},
+		Items:    []corev1.Event{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "x"}, Message: "m"}},
+	}
+	failure := &metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410}
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for _, contentType := range []string{mediaType, "", "application/json", "application/vnd.kubernetes.protobuf"} {
+			tr := &eventclienttest.Transport{Body: encode(t, list, mediaType), Header: http.Header{"Content-Type": {contentType}}}
+			events := coreEvents(t, tr)
+			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
 			require.NoError(t, err)
+			assert.Equal(t, list.ListMeta, got.ListMeta)
+			assert.Equal(t, list.Items, got.Items)
+
+			tr.Body = encode(t, failure, mediaType)
+			for _, tr.Code = range []int{200, 410} {
+				if tr.Code == 410 && contentType != mediaType {
+					continue // client-go reads errors by their content type
+				}
+				_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
+				require.True(t, apierrors.IsResourceExpired(err), "%d: %v", tr.Code, err)
+			}
 		}
 	}
+}
+
+// Three bytes can be an Event that takes hundreds.
+func TestItemsAreBounded(t *testing.T) {
+	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
+		for n, isTooLong := range map[int]bool{maxItems - 1: false, maxItems + 1: true} {
+			list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: make([]corev1.Event, n)}
+			events := coreEvents(t, &eventclienttest.Transport{Body: encode(t, list, mediaType)})
+			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			if isTooLong {
+				require.ErrorContains(t, err, "more than 10000")
+			} else {
+				require.NoError(t, err)
+				require.Len(t, got.Items, n)
+			}
+		}
+	}
+	_, err := coreEvents(t, &eventclienttest.Transport{Body: "k8s\x00\x12\x02\x0a\x05"}).List(t.Context(), "ns", metav1.ListOptions{})
+	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
 // client-go would wait for the Retry-After and retry.

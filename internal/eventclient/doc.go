@@ -1,21 +1,18 @@
-// Package eventclient is the typed client of the event sinks. Unlike client-go's, it sends
-// one request per call, at once: it bypasses the rate limiter of the client that it is made
-// from, and does not retry. The broadcaster limits and retries requests itself, because it
-// knows which ones matter most.
+// Package eventclient is the typed client of the event sinks. Unlike client-go's, it sends one request
+// per call, at once: it ignores the rate limiter of the client that it is made from, and does not retry.
+// The broadcaster limits and retries requests itself, because it knows which ones matter most.
 //
 // # Guarantees
 //
 //   - Requests use the credentials, connections and transports of the given client.
 //   - Events have the content type in which a typed client would send them: the configured one, or
 //     protobuf by default. If the server rejects that with a 415, the Event and all later ones are
-//     sent as JSON. A merge patch is always JSON, and so is the response to a list.
-//   - A response of another type is an [apierrors.UnexpectedObjectError]. A response
-//     with another object is an error. Other errors are those of client-go.
+//     sent as JSON. A merge patch is always JSON. Other responses are protobuf if possible.
+//   - A response of another type is an [apierrors.UnexpectedObjectError]. A response with another object
+//     is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.
 //   - A response with more than 2 MiB, or a page with more than 16 MiB or 10,000 items, is an error.
-//   - Warnings in a response to a create or an update go to the warning handler of the given
-//     client. Those in other responses, such as one to each heartbeat, are ignored.
+//   - Only creates and updates pass warnings to the warning handler of the given client.
 //
-// Without a [restclient.RESTClient], responses have no bound, and client-go reads only a Retry-After in
-// seconds.
+// Without a [restclient.RESTClient], responses have no bound, and Retry-After contains only seconds.
 package eventclient
