@@ -293,13 +293,14 @@ func (s *soak) after(ctx context.Context, r request) error {
 		found, err := series.FromEvent(event)
 		assert.NoError(s.t, err)
 		found.Key.ReportingInstance = ""
+		base := found.Key.Name(0)
 		s.mu.Lock()
 		for name, other := range s.created {
-			if name != r.Name && other.first.Equal(found.First) && other.at.After(r.Time) {
+			if name != r.Name && other.base == base && other.first.Equal(found.First) && other.at.After(r.Time) {
 				s.late += int(found.Count) // a stranger's Event has expired that a look has found in between
 			}
 		}
-		s.created[r.Name] = created{found.Key.Name(0), event.ReportingInstance, found.First, time.Now(), false}
+		s.created[r.Name] = created{base, event.ReportingInstance, found.First, time.Now(), false}
 		s.mu.Unlock()
 	}
 	if isLook := r.Body == "{}"; isLook && r.Err == nil {
