@@ -189,9 +189,11 @@ func (e *Entry) describe(o Occurrence, at time.Duration) {
 }
 
 // differingNote returns what the annotation contains: the last note if it differs from the first one.
-func (e *Entry) differingNote() string {
-	if e.lastNote != e.note {
-		return e.lastNote
+func (e *Entry) differingNote() string { return differing(e.note, e.lastNote) }
+
+func differing(first, last string) string {
+	if last != first {
+		return last
 	}
 	return ""
 }

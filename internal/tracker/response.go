@@ -92,9 +92,6 @@ const (
 // respond applies a response to e, and returns what it means for the schedule.
 func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	response := r.response()
-	if r.Outcome != Written {
-		e.stored.stale |= w.stale
-	}
 	isLook := w.Kind == Look
 	if isLook && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
 		e.looks = min(e.looks+1, maxLooks)
@@ -187,7 +184,7 @@ func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
 		last:    w.Series.Last.UnixMicro(),
 		count:   w.Series.Count,
 		state:   w.Series.State,
-		stale:   e.staleAfter(w),
+		stale:   e.compare(s.rules, &w.Series),
 	}
 	e.becomeLive()
 	e.looks = 0

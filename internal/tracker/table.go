@@ -45,7 +45,7 @@ type table struct {
 
 // place is what the responses have shown of a namespace.
 type place struct {
-	existsUntil time.Duration // Options.EventTTL after it had an Event, or was terminating
+	existsUntil time.Duration // Options.EventTTL after it had an Event, or was terminating; zero: unknown
 	permits     bool          // the server has permitted a patch
 }
 
@@ -285,7 +285,7 @@ func (t *table) hear(w *Write, r *Result, at time.Duration) DropReason {
 	}
 	namespace, reason := w.entry.Namespace(), r.Reason
 	p := t.places[namespace]
-	if reason == DropNamespaceNotFound && (at < p.existsUntil || w.Kind == Recreate) {
+	if reason == DropNamespaceNotFound && (p.existsUntil != 0 && at < p.existsUntil || w.Kind == Recreate) {
 		reason = DropNamespaceTerminating
 	}
 	p.permits = p.permits || !w.Creates()

@@ -101,27 +101,21 @@ func (p parts) with(part parts, is bool) parts {
 	return p &^ part
 }
 
-// compare returns the parts that the Event found does not have as e has them.
+// compare returns the parts that an Event which contains found does not have as e has them.
 func (e *Entry) compare(r *rules, found *series.Series) parts {
-	isStale := false
+	isStale, lastNote := false, ""
+	if found.Count > 1 { // no other Event has the annotation
+		lastNote = differing(found.Note, found.LastNote)
+	}
 	for k, v := range e.annotations {
 		stored, ok := found.Annotations[k]
 		isStale = isStale || !ok || stored != v
 	}
 	return parts(0).
 		with(partAnnotations, isStale).
-		with(partNote, e.differingNote() != found.LastNote).
+		with(partNote, e.differingNote() != lastNote).
 		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
 		with(partWindow, found.QuietWindow() != series.FinishAfter)
-}
-
-// staleAfter returns the parts that an Event which w has just stored does not have: what has
-// changed while the request was in flight, and what only a series has.
-func (e *Entry) staleAfter(w *Write) parts {
-	return (e.stored.stale&(partNote|partAnnotations)).
-		with(partHeartbeat, w.Series.Heartbeat == 0 && (w.Creates() || w.stale.has(partHeartbeat))).
-		with(partWindow, w.Series.QuietWindow() != series.FinishAfter && w.Series.Count > 1).
-		with(partNote, e.stored.stale.has(partNote) || w.Series.Count == 1 && e.differingNote() != "")
 }
 
 // write returns the write of the given kind.
@@ -150,7 +144,6 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 		w.Series.Version = versionText(e.stored.version)
 	}
 	w.stale = e.stored.stale
-	e.stored.stale &^= partNote | partAnnotations // unless the write fails
 	return w
 }
 
