@@ -682,6 +682,23 @@ func TestWallClockJumpsWithoutNews(t *testing.T) {
 	write(t, tr, now, Heartbeat)
 }
 
+// The wall clock jumps before the first write, whose answer is lost, and a webhook changes the instance. The
+// occurrence counts once: an Event of one has no other time than the first.
+func TestWallClockJumpsBeforeALostCreate(t *testing.T) {
+	now := time.Now()
+	tr, k := New(Options{Scope: SameController}, now), testKey("a")
+	e := observe(t, tr, k, now, Occurrence{Instance: "controller-0"})
+	now = wallclock.Set(now, time.Hour)
+	w := send(t, tr, now, Create)
+	stored := w.Series.Event()
+	stored.ReportingInstance = "changed"
+	require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, now))
+	now = now.Add(time.Minute)
+	require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
+	assert.EqualValues(t, 1, e.count)
+}
+
 func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
 
 // What is due at once is handled in parts, and all of it.

@@ -158,7 +158,9 @@ func (e *Entry) lastWall(s *step) int64 {
 	switch {
 	case e.silent:
 		return least
-	case e.isShared(s.rules) && e.state != series.Singleton:
+	case e.state == series.Singleton:
+		return e.first // its Event has no other time, whatever the wall clock says now
+	case e.isShared(s.rules):
 		return s.marked(max(s.wall(e.last), least), least)
 	default:
 		return max(s.wall(e.last), least)
