@@ -83,7 +83,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
 	b.lists.limiter = b.limiter
-	b.report = reporter{b: b, repairs: logLimit{many: maxRepairs}, open: make(map[subject]*trouble), losses: make(map[tracker.DropReason]*losses)}
+	b.report = newReporter(b)
 	b.counters = newCounters()
 	b.opts.Filter.broadcasters.Store(b, nil)
 	return b

@@ -31,8 +31,8 @@
 //   - Eventf does not wait for the network or for event handlers, and starts no
 //     goroutine. It does not panic, whatever its arguments are.
 //   - Every occurrence reaches the server, or the recorder drops it: counts it in
-//     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, with a bounded
-//     number of lines for each reason. An outage of the server drops nothing while
+//     [Stats].Dropped, passes it to [Options].OnDrop, and logs it, at most once per
+//     hour and reason. An outage of the server drops nothing while
 //     [Options].Capacity suffices. What [Options].Filter excludes is counted in
 //     [Stats].Filtered instead.
 //   - One write per series is in flight at a time. The count and the time of an Event

@@ -195,15 +195,3 @@ func assertBetween[T ~int | ~int64](t *testing.T, low, high, got T) {
 	assert.GreaterOrEqual(t, got, low)
 	assert.LessOrEqual(t, got, high)
 }
-
-func TestDeniedResource(t *testing.T) {
-	denied := errors.New("no role")
-	for want, err := range map[string]error{
-		"events":               apierrors.NewForbidden(corev1.Resource("events"), "x", denied),
-		"events.events.k8s.io": apierrors.NewForbidden(eventsv1.Resource("events"), "x", denied),
-	} {
-		assert.Equal(t, want, deniedResource(fmt.Errorf("sink: %w", err)))
-	}
-	assert.Equal(t, "events.events.k8s.io", deniedResource(denied))
-	assert.Equal(t, "events.events.k8s.io", deniedResource(apierrors.NewUnauthorized("no token")))
-}

@@ -219,7 +219,7 @@ func (r *recorder) omitRelated(err error, key *series.Key) {
 // omit counts and logs an event that is recorded without a part.
 func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *series.Key) {
 	counter.Add(1)
-	if suppressed, ok := r.broadcaster.report.limit.allow("without "+part, r.broadcaster.clock.Now()); ok {
+	if suppressed, ok := r.broadcaster.report.incomplete.allow(part, r.broadcaster.clock.Now()); ok {
 		r.log().Error(err, "Recorded an incomplete event", "without", part, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "related", klog.KRef(key.Related.Namespace, key.Related.Name))
 	}

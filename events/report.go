@@ -2,19 +2,17 @@ package events
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
-	eventsv1 "k8s.io/api/events/v1"
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/lru"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/safelog"
@@ -22,117 +20,92 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// reporter logs what does not work, since when, and when it works again, and which events are
-// lost: a few lines for each, not one for each request or event. It can be used concurrently.
-// It calls no logger under its lock.
+// logInterval is the time between two lines of the same kind. When something has failed for as long,
+// the log says so a second time.
+const logInterval = time.Hour
+
+// linesAtOnce is how many lines of different kinds a logLimit lets through at once, and in each
+// logInterval after that.
+const linesAtOnce = 10
+
+// maxRemembered bounds how many kinds of lines, and of requests that fail, are remembered.
+const maxRemembered = 5_000
+
+// reporter logs which requests fail, when they work again, and which events are lost: a few lines
+// for each, not one for each request or event. It can be used concurrently. It calls no logger
+// under its lock.
 type reporter struct {
-	b       *Broadcaster
-	limit   logLimit
-	repairs logLimit // of the lines about repaired names: a program can make up names for ever
+	b          *Broadcaster
+	panics     *logLimit
+	incomplete *logLimit // events
+	repairs    *logLimit // of names: a program can make up names for ever
+	begins     *logLimit // of failures
 
-	mu      sync.Mutex
-	open    map[subject]*trouble
-	handled int                            // requests that the server has handled
-	losses  map[tracker.DropReason]*losses // that are not logged yet
+	mu       sync.Mutex
+	open     map[requests]*failure
+	many     bool      // more requests fail than have lines, and the log says so
+	manyNext time.Time // when it may say so again
+	losses   map[tracker.DropReason]*losses
 }
 
-// subject is what does not work: a kind of requests in a namespace.
-type subject struct {
-	namespace string // empty: everywhere
-	kind      string // empty: all writes
-}
-
-// The other kinds of requests. For those with a verb that is denied, the kind is the verb.
-const (
-	listing       = "list"
-	deniedListing = "denied list"
-	ofClient      = "client" // writes that fail without a server
-)
-
-// everywhere is the subject of an outage of the server.
-var everywhere = subject{}
-
-// lasts reports whether a retry probably does not help.
-func (s subject) lasts() bool { return s.kind != "" && s.kind != listing }
-
-// details name the subject in a line of the log.
-func (s subject) details() []any {
-	switch s.kind {
-	case "create", "patch":
-		return []any{"namespace", s.namespace, "verb", s.kind}
+func newReporter(b *Broadcaster) reporter {
+	return reporter{
+		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), begins: newLogLimit(),
+		open: make(map[requests]*failure), losses: make(map[tracker.DropReason]*losses),
 	}
-	if s == everywhere {
-		return nil
-	}
-	return []any{"namespace", s.namespace}
 }
 
-// trouble is a time during which a subject does not work.
-type trouble struct {
-	since, last time.Time
-	requests    int              // that have failed
-	verbs       sets.Set[string] // that have failed, and have not worked since
-	handled     int              // of the reporter when it began
-	logged      bool
+// requests are those that probably fail together, because of a quota, a webhook, or a role.
+type requests struct{ namespace, verb string }
+
+// failure is a time during which requests fail. The log can have three lines about it: when it
+// begins, after logInterval, and when it is over.
+type failure struct {
+	since, latest time.Time
+	count         int   // requests that have failed
+	lines         int   // so far
+	err           error // the first one, if there are lines
 }
 
-// unclearFor is how long several namespaces fail, and the server handles nothing, before it is
-// the subject. Until then, the log contains the first namespace.
-const unclearFor = 2 * time.Minute
+// failureTTL is how long after its latest request a failure is forgotten. While everything fails,
+// few requests are made, and most namespaces have none for hours.
+const failureTTL = 24 * time.Hour
 
-// maxTroubles bounds how many subjects are remembered at a time, and troubleTTL for how long
-// after a failure: what is not tried any more does not work again.
-const (
-	maxTroubles = 1000
-	troubleTTL  = 2 * time.Hour
-)
+// manyAfter is how long requests without a line fail until one of them has a line for all, which
+// contains the number of namespaces. So that is the number of all that begin to fail together, and
+// there is no such line about a moment.
+const manyAfter = time.Minute
 
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	r.logRequest(w, result.Outcome, err)
-	logger, now := r.b.logger(), r.b.clock.Now()
-	namespace, verb := w.Series.Namespace, verbOf(w)
-	writes, denied := subject{namespace, ""}, subject{namespace, verb}
+	of := requests{w.Series.Namespace, verbOf(w)}
 	switch {
-	case !result.Outcome.Handled():
-		var event []any
-		if result.Local {
-			writes.kind, event = ofClient, []any{"event", klog.KRef(namespace, w.Series.Name)}
-		}
-		if details, ok := r.failed(writes, verb, now); ok {
-			logger.Error(err, "Cannot write events, will try again", append(details, event...)...)
-		}
-		return // whether the recorder may write is unknown
-	case result.Outcome == tracker.Denied:
-		if details, ok := r.failed(denied, verb, now); ok {
-			details = append(details, "resource", deniedResource(err))
-			logger.Error(err, "May not write events, will try again", append(details, hint(&w.Series.Key)...)...)
-		}
 	case result.Outcome == tracker.Written:
-		r.works(logger, writes, verb, now, "Events are written again", "failed")
+		r.works(of)
+	case result.Outcome == tracker.Denied:
+		r.failed(of, err, hint(&w.Series.Key)...)
+	case !result.Outcome.Handled():
+		r.failed(of, err, "event", klog.KRef(of.namespace, w.Series.Name))
 	default:
 		// What the server responds to this Event says nothing about others.
 	}
-	if result.Outcome != tracker.Denied {
-		r.works(logger, denied, verb, now, "May write events again", "denied")
-	}
-	r.mu.Lock()
-	r.handled++
-	r.mu.Unlock()
-	r.works(logger, everywhere, "", now, "Events are written again", "failed")
 }
 
-// deniedResource returns the resource that a role must permit: "events", or by default
-// "events.events.k8s.io".
-func deniedResource(err error) string {
-	resource := eventsv1.Resource("events")
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		if details := status.Status().Details; details != nil && details.Kind != "" {
-			resource.Group = details.Group
-		}
+// noteList reports the response to a list.
+func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Outcome, err error) {
+	of := requests{namespace, "list"}
+	switch {
+	case err == nil:
+		b.report.works(of)
+	case outcome == tracker.Denied:
+		b.logger().V(2).Info("Missing permission to list events. Series of earlier processes are found by name",
+			"reportingController", controller, "namespace", namespace, "err", err)
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
+		// The list begins again with the first page.
+	default:
+		b.report.failed(of, err, "reportingController", controller)
 	}
-	return resource.String()
 }
 
 // hint returns what to do if Events about an object are denied.
@@ -143,128 +116,101 @@ func hint(key *series.Key) []any {
 	return []any{"hint", "the object is cluster-scoped: permit this namespace, or emit the event about an ObjectReference with a namespace"}
 }
 
-// noteList reports the response to a list.
-func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Outcome, err error) {
-	r, now := &b.report, b.clock.Now()
-	logger := b.logger().WithValues("reportingController", controller)
-	if !outcome.Handled() {
-		if details, ok := r.failed(subject{namespace, listing}, listing, now); ok {
-			logger.Error(err, "Cannot list events, will try again", details...)
-		}
+// failed records that a request has failed. It logs that when it is the first one, if the log has
+// room; otherwise after manyAfter, once for all of these.
+func (r *reporter) failed(of requests, err error, details ...any) {
+	now := r.b.clock.Now()
+	r.mu.Lock()
+	f := r.failureLocked(of, now)
+	f.count++
+	f.latest = now
+	lasts, due := now.Sub(f.since), false
+	switch {
+	case f.lines > 0:
+		due = f.lines == 1 && lasts >= logInterval
+	case f.count == 1:
+		_, due = r.begins.allow(of.verb+" "+of.namespace, now)
+	case lasts >= manyAfter && !now.Before(r.manyNext):
+		due, r.many, r.manyNext = true, true, now.Add(logInterval)
+	}
+	if !due {
+		r.mu.Unlock()
 		return
 	}
-	r.works(logger, subject{namespace, listing}, listing, now, "The list of events is answered again", "failed")
-	logger = logger.WithValues("namespace", namespace)
-	switch {
-	case outcome == tracker.Denied:
-		if _, ok := r.failed(subject{namespace, deniedListing}, listing, now); ok {
-			logger.V(2).Info("Missing permission to list events. Series of earlier processes are found by name", "err", err)
-		}
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		// The list begins again with the first page.
-	case err != nil:
-		logger.Error(err, "Cannot list events. Series of earlier processes are found by name")
+	if f.lines++; f.lines == 1 {
+		f.err = err
 	}
-}
-
-// failed records a request that has failed, and returns what to log about it. ok is false if no
-// line is due. What lasts is logged once.
-func (r *reporter) failed(what subject, verb string, now time.Time) (details []any, ok bool) {
-	r.mu.Lock()
-	t := r.troubleLocked(what, now)
-	if t == nil {
-		r.mu.Unlock()
-		return nil, false
-	}
-	t.note(verb, now)
-	since, others := r.othersLocked(what, t)
-	switch {
-	case !others:
-	case now.Sub(since) < unclearFor:
-		r.mu.Unlock()
-		return nil, false
-	default:
-		if of := r.troubleLocked(everywhere, now); of != nil {
-			what, t = everywhere, of
-			t.since = since
-			t.note(verb, now)
-		}
-	}
-	var suppressed int
-	if !t.logged || !what.lasts() {
-		suppressed, ok = r.limit.allow(fmt.Sprint("trouble ", what), now)
-	}
-	t.logged = t.logged || ok
-	requests := t.requests
-	since = t.since
+	line, failing := *f, r.failingLocked(now)
 	r.mu.Unlock()
-	if !ok {
-		return nil, false
+	message := "Cannot write events, will try again"
+	switch {
+	case of.verb == "list" && lasts >= logInterval:
+		message = "Still cannot list events, will try again"
+	case of.verb == "list":
+		message = "Cannot list events, will try again"
+	case lasts >= logInterval:
+		message = "Still cannot write events, will try again"
 	}
-	stats := r.b.tracker.Stats(now)
-	details = append(what.details(), "since", since, "failedRequests", requests, "waiting", stats.Waiting, "suppressed", suppressed)
-	if stats.Paused {
-		details = append(details, "pausedUntil", stats.PausedUntil)
-	}
-	return details, true
+	r.b.logger().Error(line.err, message, append(r.details(of, &line, failing, "since", line.since), details...)...)
 }
 
-func (t *trouble) note(verb string, now time.Time) {
-	t.requests++
-	t.last = now
-	t.verbs.Insert(verb)
-}
-
-// troubleLocked returns the trouble of a subject, which begins now if there is none, or nil if
-// there is no room.
-func (r *reporter) troubleLocked(what subject, now time.Time) *trouble {
-	t := r.open[what]
-	if t != nil && now.Sub(t.last) < troubleTTL {
-		return t
-	}
-	if t == nil && len(r.open) >= maxTroubles {
-		maps.DeleteFunc(r.open, func(_ subject, t *trouble) bool { return now.Sub(t.last) >= troubleTTL })
-		if len(r.open) >= maxTroubles {
-			return nil
+// failureLocked returns the failure of requests, which begins now if there is none.
+func (r *reporter) failureLocked(of requests, now time.Time) *failure {
+	f := r.open[of]
+	if f == nil || now.Sub(f.latest) >= failureTTL {
+		f = &failure{since: now, latest: now}
+		if len(r.open) == maxRemembered {
+			r.failingLocked(now)
+		}
+		if len(r.open) < maxRemembered {
+			r.open[of] = f
 		}
 	}
-	t = &trouble{since: now, verbs: sets.New[string](), handled: r.handled}
-	r.open[what] = t
-	return t
+	return f
 }
 
-// othersLocked reports whether other namespaces fail, too, and the server has handled nothing
-// since, so that it is probably the reason. since is when the first one began to fail.
-func (r *reporter) othersLocked(what subject, t *trouble) (since time.Time, others bool) {
-	since = t.since
-	if what.kind != "" || t.handled != r.handled {
-		return since, false
-	}
-	for of, other := range r.open {
-		if of.kind == "" && of != everywhere && of != what && other.handled == r.handled {
-			others = true
-			if other.since.Before(since) {
-				since = other.since
-			}
+// failingLocked returns in how many namespaces writes fail. It forgets what is not tried any more.
+func (r *reporter) failingLocked(now time.Time) int {
+	namespaces := sets.New[string]()
+	for of, f := range r.open {
+		switch {
+		case now.Sub(f.latest) >= failureTTL:
+			delete(r.open, of)
+		case of.verb != "list":
+			namespaces.Insert(of.namespace)
 		}
 	}
-	return since, others
+	return namespaces.Len()
 }
 
-// works records that a verb works. If no other verb has failed and not worked since, the trouble
-// is over. works logs that if the trouble was logged: if something fails now and then, there
-// would be a line for each event.
-func (r *reporter) works(logger klog.Logger, what subject, verb string, now time.Time, message, past string) {
+// works records that a request has passed. It logs that if there are lines about its failure, or
+// if it was the last of many.
+func (r *reporter) works(of requests) {
 	r.mu.Lock()
-	t := r.open[what]
-	over := t != nil && (what == everywhere || t.verbs.Delete(verb).Len() == 0)
-	if over {
-		delete(r.open, what)
+	f := r.open[of]
+	delete(r.open, of)
+	if f == nil || f.lines == 0 && !r.many {
+		r.mu.Unlock()
+		return
 	}
+	now := r.b.clock.Now()
+	failing := r.failingLocked(now)
+	due := f.lines > 0 || failing == 0
+	r.many = r.many && failing > 0
 	r.mu.Unlock()
-	if over && t.logged {
-		logger.Info(message, append(what.details(), past+"For", now.Sub(t.since), past+"Requests", t.requests, "waiting", r.b.tracker.Stats(now).Waiting)...)
+	if !due {
+		return
 	}
+	message := "Events are written again"
+	if of.verb == "list" {
+		message = "Events are listed again"
+	}
+	r.b.logger().Info(message, r.details(of, f, failing, "failedFor", now.Sub(f.since), "firstErr", f.err)...)
+}
+
+func (r *reporter) details(of requests, f *failure, failing int, more ...any) []any {
+	return append([]any{"namespace", of.namespace, "verb", of.verb, "failedRequests", f.count, "failingNamespaces", failing,
+		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting}, more...)
 }
 
 // logRequest logs a request, for those who want to see each.
@@ -283,7 +229,7 @@ func (r *reporter) logRequest(w *tracker.Write, outcome tracker.Outcome, err err
 
 // losses are those of one reason that are not logged yet.
 type losses struct {
-	loggedKind
+	next        time.Time // of the next line
 	since       time.Time // the first loss
 	occurrences int
 	example     tracker.Drop // the latest loss
@@ -319,9 +265,9 @@ func (r *reporter) flush(logger klog.Logger, now time.Time, all bool) (next time
 	for _, sum := range r.losses {
 		switch {
 		case sum.occurrences == 0:
-		case sum.allow(now) || all:
+		case all || !now.Before(sum.next):
 			due = append(due, *sum)
-			sum.occurrences = 0
+			sum.occurrences, sum.next = 0, now.Add(logInterval)
 		default:
 			next = earlier(next, sum.next)
 		}
@@ -351,76 +297,32 @@ func (r *reporter) logLosses(logger klog.Logger, l *losses) {
 	logger.Error(l.err, "Dropped events", details...)
 }
 
-// A kind of line is logged at once, again after logAgain, and then each logAgainMax, if there
-// is a reason. After a quiet logAgainMax, it begins anew.
-const (
-	logAgain    = 10 * time.Minute
-	logAgainMax = time.Hour
-)
-
-// maxLogKinds is the maximum number of kinds of lines that a logLimit remembers. While it
-// remembers that many, it lets no other line through.
-const maxLogKinds = 1000
-
-// maxRepairs is the maximum number of repaired names that are logged within logAgain.
-const maxRepairs = 20
-
-// logLimit lets few log lines of a kind through, and counts the others. It can be used
-// concurrently.
+// logLimit lets a line of each kind through in each logInterval, and limits the lines of all kinds
+// together. It can be used concurrently.
 type logLimit struct {
-	many int // as maxLogKinds, which it is if zero
+	all *rate.Limiter
 
-	mu     sync.Mutex
-	kinds  map[string]*loggedKind
-	others int // lines of kinds for which there was no room
+	mu         sync.Mutex
+	next       *lru.Cache // by kind: when the next line can be logged
+	suppressed int        // lines since the latest one
 }
 
-type loggedKind struct {
-	next       time.Time // see allow
-	suppressed int       // lines since the latest one
+func newLogLimit() *logLimit {
+	return &logLimit{all: rate.NewLimiter(rate.Every(logInterval/linesAtOnce), linesAtOnce), next: lru.New(maxRemembered)}
 }
 
-// allow reports whether a line of this kind may be logged now, and how many were suppressed
-// since the last one.
+// allow reports whether a line of this kind may be logged now, and how many lines of all kinds
+// were suppressed since the latest one.
 func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	k := l.kinds[kind]
-	if k == nil {
-		many := cmp.Or(l.many, maxLogKinds)
-		if len(l.kinds) >= many {
-			maps.DeleteFunc(l.kinds, func(_ string, k *loggedKind) bool { return !now.Before(k.next) })
-		}
-		if len(l.kinds) >= many {
-			l.others++
-			return 0, false
-		}
-		if l.kinds == nil {
-			l.kinds = make(map[string]*loggedKind)
-		}
-		k = &loggedKind{}
-		l.kinds[kind] = k
-	}
-	if !k.allow(now) {
-		k.suppressed++
+	if next, known := l.next.Get(kind); known && now.Before(next.(time.Time)) || !l.all.AllowN(now, 1) {
+		l.suppressed++
 		return 0, false
 	}
-	suppressed = k.suppressed + l.others
-	k.suppressed, l.others = 0, 0
+	l.next.Add(kind, now.Add(logInterval))
+	suppressed, l.suppressed = l.suppressed, 0
 	return suppressed, true
-}
-
-// allow reports whether a line may be logged now, and plans the one after it.
-func (k *loggedKind) allow(now time.Time) bool {
-	if now.Before(k.next) {
-		return false
-	}
-	again := logAgainMax
-	if now.Sub(k.next) >= logAgainMax {
-		again = logAgain
-	}
-	k.next = now.Add(again)
-	return true
 }
 
 // recoverAndLog recovers from a panic in code of the user, which must not stop the process or
@@ -431,7 +333,7 @@ func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 	if r == nil {
 		return
 	}
-	if suppressed, ok := b.report.limit.allow("panic in "+what, b.clock.Now()); ok {
+	if suppressed, ok := b.report.panics.allow(what, b.clock.Now()); ok {
 		logger.Error(nil, "Caught a panic", "in", what, "panic", eventtext.Panic(r), "suppressed", suppressed,
 			"stack", safelog.Verbatim(debug.Stack()))
 	}

@@ -150,7 +150,7 @@ func TestListIsForbidden(t *testing.T) {
 		same.Eventf(testPod(3), nil, "Normal", "Tested", "Testing", "note")
 		time.Sleep(time.Hour)
 		assert.Equal(t, 2*(1+deniedLists), s.requestsOf("list"))
-		assert.Len(t, w.logs.with("Missing permission to list events"), 1)
+		assert.Len(t, w.logs.with("Missing permission to list events"), s.requestsOf("list"))
 		assert.Len(t, s.list(), 4)
 	})
 }
@@ -174,8 +174,9 @@ func TestListIsForbiddenInOneNamespace(t *testing.T) {
 			synctest.Wait()
 			assert.EqualValues(t, 1, second.broadcaster.Stats().Restored)
 			assert.Equal(t, []string{"Finished x2"}, statesOf(t, second))
-			assert.Len(t, second.logs.with("list events", "secret"), 1)
-			assert.Len(t, second.logs.with("list events", "kube-system"), 1)
+			assert.NotEmpty(t, second.logs.with("list events", "secret"))
+			assert.NotEmpty(t, second.logs.with("list events", "kube-system"))
+			assert.Empty(t, second.logs.with("list events", `"ns"`))
 		})
 	}
 }

@@ -272,7 +272,7 @@ func TestLossesAfterTheEnd(t *testing.T) {
 				time.Sleep(time.Second)
 			}
 			assert.Equal(t, 1, logged(w, DropShutdown))
-			time.Sleep(logAgain)
+			time.Sleep(logInterval)
 			lose(w)
 			w.emit(0)
 			assert.EqualValues(t, map[DropReason]uint64{DropShutdown: 4, DropInvalidObject: 15}, w.broadcaster.Stats().Dropped)
