@@ -26,6 +26,10 @@ const (
 	defaultShutdownTimeout = 10 * time.Second
 )
 
+// maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
+// controller has some dozens.
+const maxReasons = 200
+
 // maxDuration limits the options that are durations, so that sums of them do not overflow.
 const maxDuration = 365 * 24 * time.Hour
 
@@ -112,12 +116,6 @@ type Options struct {
 	//
 	// The others are counted in [Stats].Filtered. Several broadcasters can have the same filter.
 	Filter *Filter
-
-	// Reasons is the number of combinations of controller, type, and reason that [Stats] and the
-	// metrics count separately: the first ones. 200 suffice for most programs. If zero, none.
-	//
-	// Others count as "other". A controller has some dozens.
-	Reasons int
 
 	// DistinctNotes is how many series can differ in their notes alone, for controllers whose
 	// notes distinguish their events, like those of the legacy recorder. If zero, none.
@@ -232,7 +230,6 @@ func (o Options) Validate() error {
 		name  string
 		value int
 	}{
-		{"Reasons", o.Reasons},
 		{"DistinctNotes", o.DistinctNotes},
 		{"Capacity", o.Capacity},
 		{"Workers", o.Workers},
@@ -276,7 +273,7 @@ func (o Options) Validate() error {
 func (o Options) tracker() tracker.Options {
 	return tracker.Options{
 		Accepts:           func(k series.Key) bool { return o.Filter.selects(&k) },
-		Tallies:           o.Reasons,
+		Tallies:           maxReasons,
 		Scope:             tracker.Scope(o.Scope),
 		FinishAfter:       o.FinishAfter,
 		MaxWindow:         o.MaxWindow,

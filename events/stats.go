@@ -2,13 +2,9 @@ package events
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/tracker"
 )
@@ -46,11 +42,10 @@ type Stats struct {
 	// lost: nobody wants them.
 	Filtered uint64
 	// Reasons contains the occurrences and the Ongoing series by controller, type, and
-	// reason, in no order. It is nil unless [Options].Reasons is set. A combination that is
-	// in it once stays, so in a process there are at most three more than that.
+	// reason, in no order: of the first 200 combinations, and of all others together.
 	Reasons []ReasonStats
-	// ReasonsLimited says that there are more combinations than [Options].Reasons, so that
-	// some count as "other".
+	// ReasonsLimited says that there are others. A controller has some dozens of reasons. If it
+	// makes them from names, numbers, or errors, its events do not become series.
 	ReasonsLimited bool
 	// WatcherDropped is the number of events that watchers in this process did not get
 	// because they were too slow.
@@ -85,22 +80,15 @@ type Stats struct {
 	// pauses their requests: at most 10, and those first that have waited longest. No other
 	// namespace waits for them.
 	Namespaces []NamespaceStats
-	// DistinctReasons is the number of different reasons of created Events, up to
-	// [MaxDistinct]. A controller has some dozens. If it makes reasons from names,
-	// numbers, or errors, the number grows, and its events do not become series.
-	DistinctReasons int
-	// DistinctActions is the same for actions.
-	DistinctActions int
 }
 
 // NamespaceStats are the numbers of a namespace in which something waits; see
 // [Stats].Namespaces.
 type NamespaceStats = tracker.Namespace
 
-// ReasonStats are the numbers of the events with one controller, type, and reason. The first
-// [Options].Reasons combinations have rows. The occurrences and series of all others count in
-// rows with Controller and Reason "other". The sum of all Occurrences is
-// [Stats].Occurrences.
+// ReasonStats are the numbers of the events with one controller, type, and reason. The
+// occurrences and series of combinations without a row count in rows with Controller and Reason
+// "other". The sum of all Occurrences is [Stats].Occurrences.
 type ReasonStats struct {
 	// Controller is the reportingController.
 	Controller string
@@ -125,8 +113,8 @@ type WriteKey struct {
 	Outcome string
 }
 
-// Requests returns the number of all requests to the sink.
-func (s Stats) Requests() uint64 {
+// requests returns the number of all requests to the sink.
+func (s *Stats) requests() uint64 {
 	var n uint64
 	for _, count := range s.Writes {
 		n += count
@@ -147,7 +135,6 @@ type counters struct {
 	writes    map[WriteKey]uint64
 	durations map[string]Histogram // by verb
 	drops     map[DropReason]uint64
-	distinct  map[string]sets.Set[string] // up to MaxDistinct values of each field
 }
 
 func newCounters() counters {
@@ -155,7 +142,6 @@ func newCounters() counters {
 		writes:    make(map[WriteKey]uint64),
 		durations: make(map[string]Histogram),
 		drops:     make(map[DropReason]uint64),
-		distinct:  map[string]sets.Set[string]{"reason": sets.New[string](), "action": sets.New[string]()},
 	}
 }
 
@@ -178,37 +164,9 @@ func (c *counters) dropped(reason DropReason, count int) {
 	c.drops[reason] += uint64(count)
 }
 
-// manyDistinct is how many different reasons or actions of a process are too many to come
-// from a list in its code. The alert EventSeriesHighCardinality has the same limit.
-const manyDistinct = 200
-
-// saw counts the different values of a field. It reports whether value makes them more than
-// manyDistinct.
-func (c *counters) saw(field, value string) (many bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	seen := c.distinct[field]
-	before := seen.Len()
-	if before < MaxDistinct {
-		seen.Insert(value)
-	}
-	return before == manyDistinct && seen.Len() > before
-}
-
-// wrote counts a write, and logs once for each field that the Events of this process have too
-// many different values in it. Only created Events count, to keep that out of the hot path.
+// wrote counts a write, and how long its request took.
 func (b *Broadcaster) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
 	b.counters.requested(w.Kind.String(), verbOf(w), outcome, took)
-	if w.Kind != tracker.Create {
-		return
-	}
-	key := &w.Series.Key
-	for _, f := range [...]struct{ field, value string }{{"reason", key.Reason}, {"action", key.Action}} {
-		if b.counters.saw(f.field, f.value) {
-			b.logger().Info("Events have too many different values in a field, and do not become series", "field", f.field, "limit", manyDistinct,
-				"example", f.value, "reportingController", key.ReportingController, "regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name))
-		}
-	}
 }
 
 // verbOf returns the verb of the request of a write.
@@ -243,23 +201,19 @@ func (b *Broadcaster) Stats() Stats {
 		Paused:             t.PausedTotal,
 		Namespaces:         t.Sick,
 	}
-	if b.opts.Reasons > 0 {
-		var rows []tracker.Tally
-		rows, s.ReasonsLimited = b.tracker.Tallies()
-		s.Reasons = make([]ReasonStats, len(rows))
-		for i, row := range rows {
-			s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
-		}
+	rows, limited := b.tracker.Tallies()
+	s.Reasons, s.ReasonsLimited = make([]ReasonStats, len(rows)), limited
+	for i, row := range rows {
+		s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
 	}
 	c := &b.counters
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.Writes, s.Dropped, s.Durations = maps.Clone(c.writes), maps.Clone(c.drops), maps.Clone(c.durations)
 	for verb, h := range s.Durations {
-		h.Buckets = slices.Clone(h.Buckets)
+		h.Buckets = maps.Clone(h.Buckets)
 		s.Durations[verb] = h
 	}
-	s.DistinctReasons, s.DistinctActions = c.distinct["reason"].Len(), c.distinct["action"].Len()
 	return s
 }
 
@@ -269,18 +223,9 @@ type Histogram struct {
 	Count uint64
 	// Sum is the total duration of all requests.
 	Sum time.Duration
-	// Buckets have ascending bounds, which are the same in all histograms. Requests
-	// above the last bound are in Count only.
-	Buckets []Bucket
-}
-
-// Bucket is one bucket of a [Histogram].
-type Bucket struct {
-	// Bound is the upper bound of the bucket, inclusive.
-	Bound time.Duration
-	// Count is the cumulative number of requests: those with a duration of at most
-	// Bound.
-	Count uint64
+	// Buckets contains, for each upper bound, the number of requests that took at most as
+	// long. All histograms have the same bounds. Requests above the last one are in Count only.
+	Buckets map[time.Duration]uint64
 }
 
 // durationBounds are the bounds of rest_client_request_duration_seconds in the
@@ -290,9 +235,10 @@ var durationBounds = [...]time.Duration{
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-func newHistogram() (h Histogram) {
+func newHistogram() Histogram {
+	h := Histogram{Buckets: make(map[time.Duration]uint64)}
 	for _, bound := range durationBounds {
-		h.Buckets = append(h.Buckets, Bucket{Bound: bound})
+		h.Buckets[bound] = 0
 	}
 	return h
 }
@@ -300,12 +246,9 @@ func newHistogram() (h Histogram) {
 func (h *Histogram) observe(took time.Duration) {
 	h.Count++
 	h.Sum += took
-	for i := range h.Buckets {
-		if took <= h.Buckets[i].Bound {
-			h.Buckets[i].Count++
+	for bound := range h.Buckets {
+		if took <= bound {
+			h.Buckets[bound]++
 		}
 	}
 }
-
-// MaxDistinct is the limit of [Stats].DistinctReasons and [Stats].DistinctActions.
-const MaxDistinct = 1000

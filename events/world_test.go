@@ -201,7 +201,7 @@ func (w *world) assertAccounted(t *testing.T) {
 	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
 	// The stop can cut off requests that are counted before the server gets them.
 	arrived := len(w.server.log())
-	assertBetween(t, arrived, arrived+defaultWorkers, int(stats.Requests()))
+	assertBetween(t, arrived, arrived+defaultWorkers, int(stats.requests()))
 }
 
 // testScheme returns a scheme with core/v1.

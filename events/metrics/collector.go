@@ -23,17 +23,18 @@ type Options struct {
 	// tell several broadcasters in one registry apart. The registration of the collector
 	// fails if a label is invalid, or if a metric has a label with the same name.
 	ConstLabels prometheus.Labels
+
+	// ByReason has the metrics eventseries_occurrences_total and eventseries_ongoing_series
+	// with the labels controller, type, and reason. All collectors of a registry have the same
+	// value: a metric has the same labels in a registry.
+	ByReason bool
 }
 
 // NewCollector returns a collector for the statistics of source, which must not be nil.
 // Register it with a [prometheus.Registerer]. It is safe for concurrent use.
-//
-// If the broadcaster counts by reason ([events.Options].Reasons), so do the metrics
-// eventseries_occurrences_total and eventseries_ongoing_series, with the labels controller,
-// type and reason.
 func NewCollector(source Source, opts Options) prometheus.Collector {
 	c := &collector{source: source, families: occurrences}
-	if source.Stats().Reasons != nil {
+	if opts.ByReason {
 		c.families = byReason
 	}
 	c.families = slices.Concat(c.families, families)
@@ -82,8 +83,8 @@ func (s *sender) gauge(value float64, labels ...string) {
 
 func (s *sender) histogram(h events.Histogram, labels ...string) {
 	buckets := make(map[float64]uint64, len(h.Buckets))
-	for _, b := range h.Buckets {
-		buckets[b.Bound.Seconds()] = b.Count
+	for bound, count := range h.Buckets {
+		buckets[bound.Seconds()] = count
 	}
 	s.send(prometheus.NewConstHistogram(s.desc, h.Count, h.Sum.Seconds(), buckets, labels...))
 }

@@ -19,8 +19,9 @@
 //   - Labels do not contain what callers of the recorder pass: object names, reasons,
 //     notes or annotations. A broadcaster has fewer than 200 time series, no matter how
 //     many events there are.
-//   - With [events.Options].Reasons, the metrics by reason are the exception. In the life of a
-//     process, they have at most 4 x Reasons + 7 time series more. Their sums are exact.
+//   - With [Options].ByReason, reasons are the exception. In the life of a process, these metrics
+//     have at most 406 time series: for 200 reasons, and for all others together. Their sums
+//     are exact.
 //   - Counters of drops exist from the start, with the value 0, so that Prometheus sees
 //     the first drop as an increase.
 //   - A collector is safe for concurrent use, at any time: before the broadcaster starts

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"fmt"
 	"maps"
 
 	"github.com/eventseries/eventseries/events"
@@ -15,8 +14,7 @@ type family struct {
 	read       func(*events.Stats, *sender)
 }
 
-// occurrences are the metrics of a broadcaster that does not count by reason. Others have
-// byReason.
+// occurrences are the metrics without [Options].ByReason, and byReason those with it.
 var occurrences = []family{{
 	name: "eventseries_occurrences_total",
 	help: "Emitted events, including dropped ones.",
@@ -40,16 +38,6 @@ var byReason = []family{{
 		for _, r := range s.Reasons {
 			to.gauge(float64(r.Ongoing), r.Controller, r.Type, r.Reason)
 		}
-	},
-}, {
-	name: "eventseries_reasons_limited",
-	help: "Whether some reasons count as other, because there are too many.",
-	read: func(s *events.Stats, to *sender) {
-		limited := 0.0
-		if s.ReasonsLimited {
-			limited = 1
-		}
-		to.gauge(limited)
 	},
 }}
 
@@ -147,12 +135,14 @@ var families = []family{{
 	help: "How long the server has asked for no request in at least one namespace.",
 	read: func(s *events.Stats, to *sender) { to.counter(s.Paused.Seconds()) },
 }, {
-	name:   "eventseries_distinct_values",
-	help:   fmt.Sprintf("Distinct reasons and actions of created Events, up to %d. Both should come from a short list.", events.MaxDistinct),
-	labels: []string{"field"},
+	name: "eventseries_reasons_limited",
+	help: "Whether there are too many reasons to count each by itself.",
 	read: func(s *events.Stats, to *sender) {
-		to.gauge(float64(s.DistinctReasons), "reason")
-		to.gauge(float64(s.DistinctActions), "action")
+		limited := 0.0
+		if s.ReasonsLimited {
+			limited = 1
+		}
+		to.gauge(limited)
 	},
 }}
 

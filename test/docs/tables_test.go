@@ -63,7 +63,7 @@ func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values 
 		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
 	}
 	registry := prometheus.NewRegistry()
-	require.NoError(t, registry.Register(metrics.NewCollector(stats, metrics.Options{})))
+	require.NoError(t, registry.Register(metrics.NewCollector(stats, metrics.Options{ByReason: len(reasons) > 0})))
 	families, err := registry.Gather()
 	require.NoError(t, err)
 	values = map[string][]string{}

@@ -101,7 +101,7 @@ func TestRun(t *testing.T) {
 			`eventseries_writes_total{kind="series",outcome="written"} 1`,
 			`eventseries_series{state="ongoing"} 1`,
 			`eventseries_series_capacity 65536`,
-			`eventseries_distinct_values{field="reason"} 1`,
+			`eventseries_reasons_limited 0`,
 			`eventseries_request_duration_seconds_count{verb="create"} 1`,
 			`eventseries_occurrences_total `,
 			`controller_runtime_reconcile_total`,
