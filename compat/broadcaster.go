@@ -82,7 +82,7 @@ func NewBroadcaster(sink events.EventSink) *Broadcaster {
 		ClusterNamespace:  metav1.NamespaceDefault,
 		HeartbeatInterval: legacyrecorder.Heartbeat,
 		FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
-		SkipList:          true,
+		ListLimit:         -1,
 	}), Options{})
 }
 

@@ -234,7 +234,7 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, mgr.Start(ctx))
 	assert.Equal(t, map[string]string{"from a recorder": "example.com/new", "from a legacy recorder": "example.com/old"}, api.events)
 
-	sameController := events.NewBroadcasterWithOptions(slowSink{}, events.Options{Scope: events.SameController, SkipList: true})
+	sameController := events.NewBroadcasterWithOptions(slowSink{}, events.Options{Scope: events.SameController, ListLimit: -1})
 	c, err = NewCluster(api.config(), sameController)
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(t.Context())
@@ -320,7 +320,7 @@ func emitMany(mgr manager.Manager) {
 func TestStartReturnsSoonAfterFailure(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("leader election lost")} {
 		synctest.Test(t, func(t *testing.T) {
-			broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{SkipList: true})
+			broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{ListLimit: -1})
 			mgr, err := Wrap(&fakeManager{start: func() error { return failure }}, broadcaster)
 			require.NoError(t, err)
 			emitMany(mgr)
@@ -340,7 +340,7 @@ func TestStartReturnsSoonAfterFailure(t *testing.T) {
 func TestStart(t *testing.T) {
 	starts := 0
 	fake := &fakeManager{start: func() error { starts++; return nil }}
-	broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{SkipList: true})
+	broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{ListLimit: -1})
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	mgr, err := Wrap(fake, broadcaster)
 	require.NoError(t, err)

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -204,7 +205,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(4)))
 		s := newLister()
 		s.script(failing("list", errors.New(hostileText)))
-		b := NewBroadcasterWithOptions(s, Options{ListLimit: -1, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
+		b := NewBroadcasterWithOptions(s, Options{ListLimit: math.MaxInt, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
 		guardedLogger := safelog.Guard(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)

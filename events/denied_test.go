@@ -316,7 +316,7 @@ func TestShutdownSendsWhatIsPermitted(t *testing.T) {
 // the others of their namespace.
 func TestShutdownSendsWhatDoesNotFail(t *testing.T) {
 	for _, code := range []int32{403, 500} {
-		runInBubble(t, fmt.Sprint(code), Options{SkipList: true}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint(code), Options{ListLimit: -1}, func(t *testing.T, w *world) {
 			w.unaccounted = true
 			w.server.slow(50 * time.Millisecond)
 			w.server.script(bad(code, 100))

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -82,7 +83,7 @@ type list struct {
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
 	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(maxRecent), known: lru.New(maxRecent)}
-	if lister, ok := sink.(EventLister); ok && !b.opts.SkipList {
+	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
 		l.from = lister
 	}
 	return l
@@ -114,7 +115,7 @@ func (l *lists) add(controller string) {
 		return
 	}
 	l.known.Add(controller, nil)
-	if l.b.opts.Scope == SameInstance && l.b.opts.ListLimit > 0 {
+	if l.b.opts.Scope == SameInstance && l.b.opts.ListLimit < math.MaxInt {
 		now = now.Add(rand.N(l.b.opts.EventTTL / 2))
 	}
 	namespaces := l.b.opts.Namespaces
@@ -122,7 +123,7 @@ func (l *lists) add(controller string) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		l.putLocked(&list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit < 0})
+		l.putLocked(&list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit == math.MaxInt})
 	}
 	select {
 	case l.wake <- struct{}{}:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"sync"
@@ -134,7 +135,7 @@ func TestList(t *testing.T) {
 				if test.wrap {
 					sink = wrapped
 				}
-				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController, ListLimit: -1})
+				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController, ListLimit: math.MaxInt})
 				recorder := b.NewRecorder(scheme.Scheme, "example.com/x")
 				require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 				recorder.Eventf(&server.events[0].Regarding, nil, "Normal", "Other", "Other", "own")
@@ -183,7 +184,7 @@ func TestManyInstancesOfOneController(t *testing.T) {
 		for _, instance := range []string{"node-1", "node-2", "stranger"} {
 			leave(t, s.server, s, 1, Options{ReportingInstance: instance})
 		}
-		b := NewBroadcasterWithOptions(s, Options{QPS: -1, ListLimit: -1})
+		b := NewBroadcasterWithOptions(s, Options{QPS: -1, ListLimit: math.MaxInt})
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 		synctest.Wait()
 		atRest := goroutines(t)
@@ -212,7 +213,7 @@ func TestEndlessInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		leave(t, s.server, s, 1, Options{ReportingInstance: "run-29999"})
-		b, scheme := NewBroadcasterWithOptions(s, Options{ListLimit: -1}), testScheme()
+		b, scheme := NewBroadcasterWithOptions(s, Options{ListLimit: math.MaxInt}), testScheme()
 		for i := range 30_000 {
 			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
@@ -262,7 +263,7 @@ func TestListLimit(t *testing.T) {
 	}{
 		"few":                        {opts: few, sink: pager{limit: 2}, requests: 1 + 2},
 		"many":                       {opts: many, sink: pager{limit: 2}, requests: 1, large: 1},
-		"many, and no limit":         {opts: Options{ListLimit: -1}, sink: pager{limit: 2}, requests: 2},
+		"many, and no limit":         {opts: Options{ListLimit: math.MaxInt}, sink: pager{limit: 2}, requests: 2},
 		"few in the namespace":       {opts: oneNamespace, sink: pager{limit: 2}, requests: 1 + 2},
 		"few in one namespace":       {opts: twoNamespaces, sink: pager{limit: 2}, requests: 1 + 2 + 1, large: 1},
 		"few, without pages":         {opts: few, requests: 1 + 1},

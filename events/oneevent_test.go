@@ -26,7 +26,7 @@ func TestAnswersAreLost(t *testing.T) {
 		for _, during := range workload.Some(35, 5, 15, 25, 45, 55) { // minutes
 			during := time.Duration(during) * time.Minute
 			runBubble(t, fmt.Sprint(ttl, ", lost for ", during), func(t *testing.T) {
-				w := newWorld(t, Options{EventTTL: ttl, SkipList: true})
+				w := newWorld(t, Options{EventTTL: ttl, ListLimit: -1})
 				isLost := false
 				w.server.api.After(func(ctx context.Context, r request) error {
 					if isLost {
@@ -79,7 +79,7 @@ func TestAnswersAreLost(t *testing.T) {
 func TestPatchesAreRefused(t *testing.T) {
 	invalid := apierrors.NewInvalid(eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind(), "x", nil)
 	for _, during := range workload.Some(10, 1, 40) { // minutes
-		runInBubble(t, fmt.Sprint(during), Options{SkipList: true}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint(during), Options{ListLimit: -1}, func(t *testing.T, w *world) {
 			w.unaccounted = true
 			emitted := 0
 			loop := func(minutes int) {
@@ -108,7 +108,7 @@ func TestPatchesAreRefused(t *testing.T) {
 
 // ofProcess returns the options of a process of a controller without lists.
 func ofProcess(n int, scope Scope) Options {
-	opts := Options{Scope: scope, SkipList: true}
+	opts := Options{Scope: scope, ListLimit: -1}
 	if scope == SameController {
 		opts.ReportingInstance = fmt.Sprint("tester-", n)
 	}
@@ -211,7 +211,7 @@ func TestNothingOccursAfterARestart(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
 		runBubble(t, scope.String(), func(t *testing.T) {
 			s := newLister()
-			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, SkipList: true})
+			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, ListLimit: -1})
 			first.loop(30, 10*time.Second)
 			first.flush(t)
 			first.kill()
@@ -237,7 +237,7 @@ func TestWebhookChangesTheKey(t *testing.T) {
 		for _, scope := range []Scope{SameInstance, SameController} {
 			for _, from := range []time.Duration{0, hours * time.Hour / 2} {
 				runBubble(t, fmt.Sprint(field, " ", scope, " from ", from), func(t *testing.T) {
-					w := newWorld(t, Options{Scope: scope, SkipList: true, EventTTL: time.Hour})
+					w := newWorld(t, Options{Scope: scope, ListLimit: -1, EventTTL: time.Hour})
 					begin := time.Now()
 					w.server.api.Admit = func(verb string, event *eventsv1.Event) {
 						if time.Since(begin) >= from && (verb == "create" || field == "state") {

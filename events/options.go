@@ -65,16 +65,13 @@ type Options struct {
 	Namespaces []string
 
 	// ListLimit is the maximum number of Events on the server with which the list is made. If
-	// negative, the list is made at once, whatever it costs. If zero, 2,000, or 50,000 in the
-	// scope [SameController].
+	// negative, no list is made. If zero, 2,000, or 50,000 in the scope [SameController].
 	//
 	// To find the Events of one process, the server reads all of them, whosever they are. So
-	// the recorder asks for their number first. Few processes have the scope SameController.
+	// the recorder asks for their number first, unless ListLimit is [math.MaxInt]. Few processes
+	// have the scope SameController. Without the list, series that no process continues stay
+	// Ongoing on the server until they expire. So set -1 if you do not grant the verb.
 	ListLimit int
-
-	// SkipList disables the list. Set it if you do not grant the verb. Series that no process
-	// continues then stay Ongoing on the server until they expire.
-	SkipList bool
 
 	// EventTTL is for how long the API server keeps an Event: its --event-ttl, at least a
 	// second. If zero, 1 hour.

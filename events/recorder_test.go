@@ -270,7 +270,7 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 			s := newLister()
 			for _, instance := range []string{"tester-1", restart.instance} {
 				w := startOn(t, s.server, s, Options{
-					DistinctNotes: 2, Scope: restart.scope, SkipList: !restart.list, ReportingInstance: instance,
+					DistinctNotes: 2, Scope: restart.scope, ListLimit: listLimit(restart.list), ReportingInstance: instance,
 				})
 				w.list()
 				time.Sleep(time.Second)

@@ -25,7 +25,7 @@ func (w *world) kill() {
 // leave has a process begin n series, which it then leaves Ongoing.
 func leave(t *testing.T, s *server, sink EventSink, n int, opts Options) {
 	t.Helper()
-	opts.SkipList = true
+	opts.ListLimit = -1
 	w := startOn(t, s, sink, opts)
 	for pod := range n {
 		w.emit(pod)
@@ -66,7 +66,7 @@ func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		leave(t, s.server, s, 1, Options{})
-		startOn(t, s.server, s, Options{SkipList: true})
+		startOn(t, s.server, s, Options{ListLimit: -1})
 		time.Sleep(2 * finishAfter)
 		synctest.Wait()
 		assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
@@ -77,7 +77,7 @@ func TestRestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
 			s := newLister()
-			opts := Options{Scope: restart.scope, SkipList: !restart.list}
+			opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
 			first := startOn(t, s.server, s, opts)
 			first.loop(29*60, time.Second) // no heartbeat yet
 			first.kill()
@@ -113,7 +113,7 @@ func TestRestart(t *testing.T) {
 func TestEndedSeriesAreNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
-		first := startOn(t, s.server, s, Options{SkipList: true})
+		first := startOn(t, s.server, s, Options{ListLimit: -1})
 		for pod := range 3 {
 			first.emit(pod)
 			first.emit(pod)
@@ -311,7 +311,7 @@ func TestRoleThatOnlyPermitsCreate(t *testing.T) {
 // Past events with the same time are different series. No occurrence of one is taken for
 // that of another.
 func TestPastEventsInAnOutage(t *testing.T) {
-	inBubble(t, Options{SkipList: true}, func(t *testing.T, w *world) {
+	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, w *world) {
 		at := time.Now().Add(-time.Hour)
 		w.server.script(always(statusError(503, 0)))
 		for range 3 {
@@ -330,7 +330,7 @@ func TestNoLoopIsStaleAfterARestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
 			on := newLister()
-			opts := Options{Scope: restart.scope, SkipList: !restart.list}
+			opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
 			w := startOn(t, on.server, on, opts)
 			w.loop(6, 16*time.Minute)
 			w.emit(0)

@@ -146,7 +146,7 @@ func eachRestart(t *testing.T, stops func(*rhythm) func(now time.Duration) bool)
 				if r.Longest < time.Second {
 					return
 				}
-				opts := Options{Scope: restart.scope, SkipList: !restart.list}
+				opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
 				r.start(t, opts)
 				stopsAt := stops(r)
 				opts.ReportingInstance = restart.instance
@@ -198,7 +198,7 @@ func TestIrregularLoopTakesFewWrites(t *testing.T) {
 		},
 	} {
 		for seed := range workload.Seeds(5) {
-			replayInBubble(t, fmt.Sprintf("%s, seed %d", name, seed), seed, Options{SkipList: true}, func(t *testing.T, w *world) {
+			replayInBubble(t, fmt.Sprintf("%s, seed %d", name, seed), seed, Options{ListLimit: -1}, func(t *testing.T, w *world) {
 				rng, begin, n := rand.New(rand.NewPCG(seed, 2)), time.Now(), 0
 				for ; time.Since(begin) < hours*time.Hour; n++ {
 					w.emit(0)
@@ -226,7 +226,7 @@ func TestLoopIsOneSeriesOverKills(t *testing.T) {
 					if r.Longest < time.Second {
 						return
 					}
-					r.killEachHour(t, Options{Scope: restart.scope, SkipList: !restart.list}, restart.instance, down)
+					r.killEachHour(t, Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}, restart.instance, down)
 				})
 			})
 		}
@@ -300,7 +300,7 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 				runBubble(t, fmt.Sprintf("%s, %s, down for %v", name, stop, down), func(t *testing.T) {
 					on := newLister()
 					on.api.TTL = time.Hour
-					opts := Options{Scope: restart.scope, SkipList: !restart.list}
+					opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
 					w := startOn(t, on.server, on, opts)
 					opts.ReportingInstance = restart.instance
 					if stop == "shutdown" && down == 0 { // otherwise the Event does not say that the loop is fast
@@ -329,7 +329,7 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 
 // Slow rounds over many notes have as many Events as the option permits.
 func TestDistinctNotesInSlowRounds(t *testing.T) {
-	inBubble(t, Options{SkipList: true, DistinctNotes: 10}, func(t *testing.T, w *world) {
+	inBubble(t, Options{ListLimit: -1, DistinctNotes: 10}, func(t *testing.T, w *world) {
 		for range 6 {
 			for note := range 100 {
 				w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", note)
@@ -377,7 +377,7 @@ func TestSlowEventIsNoLoop(t *testing.T) {
 	for _, tt := range []struct{ every, ttl time.Duration }{
 		{50 * time.Minute, time.Hour}, {50 * time.Minute, 3 * time.Hour}, {time.Hour, 3 * time.Hour}, {time.Hour, 24 * time.Hour}, {2 * time.Hour, time.Hour},
 	} {
-		runInBubble(t, fmt.Sprint("every ", tt.every, ", TTL ", tt.ttl), Options{SkipList: true, EventTTL: tt.ttl}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint("every ", tt.every, ", TTL ", tt.ttl), Options{ListLimit: -1, EventTTL: tt.ttl}, func(t *testing.T, w *world) {
 			const times = 12
 			for range times {
 				w.emit(0)
@@ -400,7 +400,7 @@ func TestSlowEventIsNoLoop(t *testing.T) {
 // continues in its Event.
 func TestEndedSingletonsMakeRoom(t *testing.T) {
 	const capacity = 100
-	inBubble(t, Options{SkipList: true, Capacity: capacity, QPS: -1}, func(t *testing.T, w *world) {
+	inBubble(t, Options{ListLimit: -1, Capacity: capacity, QPS: -1}, func(t *testing.T, w *world) {
 		emit := func(from, to int) {
 			for pod := from; pod < to; pod++ {
 				w.emit(pod)

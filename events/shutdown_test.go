@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"math"
 	goruntime "runtime"
 	"slices"
 	"strconv"
@@ -470,7 +471,7 @@ func TestShutdownDoesNotList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		s.script(always(statusError(500, 0)))
-		w := startOn(t, s.server, s, Options{ListLimit: -1})
+		w := startOn(t, s.server, s, Options{ListLimit: math.MaxInt})
 		w.emit(0)
 		synctest.Wait()
 		time.AfterFunc(defaultShutdownTimeout/2, func() { s.script(nil) })
@@ -485,7 +486,7 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := newLister()
 			s.latency = latency
-			w := newWorldOn(t, s.server, s, Options{ListLimit: -1})
+			w := newWorldOn(t, s.server, s, Options{ListLimit: math.MaxInt})
 			cancel := w.startUntilCancelled(t)
 			w.list()
 			cancel()
@@ -520,7 +521,7 @@ func TestShutdownIsQuickWithoutHope(t *testing.T) {
 		"one namespace of ten":  {failIn(statusError(500, 0), "ns-3"), 10},
 		"a server that is slow": {func(context.Context, request) error { time.Sleep(100 * time.Millisecond); return nil }, 0},
 	} {
-		runInBubble(t, name, Options{SkipList: true}, func(t *testing.T, w *world) {
+		runInBubble(t, name, Options{ListLimit: -1}, func(t *testing.T, w *world) {
 			w.unaccounted = true
 			w.server.script(tt.answer)
 			for i := range 100 {
@@ -542,7 +543,7 @@ func TestShutdownAmongObjectsThatFail(t *testing.T) {
 		takes       time.Duration
 		total, good int
 	}{{300 * time.Millisecond, 100, 70}, {100 * time.Millisecond, 200, 100}, {20 * time.Millisecond, 100, 10}} {
-		runInBubble(t, fmt.Sprint(tt.good, " of ", tt.total, " at ", tt.takes), Options{SkipList: true}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint(tt.good, " of ", tt.total, " at ", tt.takes), Options{ListLimit: -1}, func(t *testing.T, w *world) {
 			w.unaccounted = true
 			w.server.script(func(_ context.Context, r request) error {
 				time.Sleep(tt.takes)

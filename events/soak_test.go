@@ -440,7 +440,7 @@ func (s *soak) start() {
 	r := &replica{clock: &machineClock{boot: s.clock.boot, begin: s.clock.begin}}
 	r.clock.setBy(time.Duration(s.rng.IntN(600)-300) * time.Second)
 	opts := s.options()
-	opts.Scope, opts.SkipList = SameController, s.replica%2 == 0
+	opts.Scope, opts.ListLimit = SameController, listLimit(s.replica%2 != 0)
 	opts.ReportingInstance = fmt.Sprint("replica-", s.replica)
 	opts.Clock = r.clock
 	opts.OnDrop = func(d Drop) {

@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -78,7 +79,7 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 		opts.ReportingInstance = "tester-1"
 	}
 	if opts.ListLimit == 0 {
-		opts.ListLimit = -1 // so that the list does not come at a random time
+		opts.ListLimit = math.MaxInt // so that the list does not come at a random time
 	}
 	w.broadcaster = NewBroadcasterWithOptions(s.replay.sink(sink), opts)
 	s.replay.fix(w.broadcaster)
@@ -238,6 +239,14 @@ func (l *logs) with(words ...string) []string {
 	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(line, word) })
 	})
+}
+
+// listLimit returns a value of Options.ListLimit: the list is made at once, or not at all.
+func listLimit(list bool) int {
+	if list {
+		return math.MaxInt
+	}
+	return -1
 }
 
 // expired returns a context that has ended.

@@ -32,7 +32,7 @@ func newConfig(opts []BroadcasterOption) *config {
 			DistinctNotes:     compat.DefaultDistinctNotes,
 			HeartbeatInterval: legacyrecorder.Heartbeat,
 			FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
-			SkipList:          true, // no role for the legacy recorder grants list
+			ListLimit:         -1, // no role for the legacy recorder grants list
 		},
 	}
 	for _, opt := range opts {

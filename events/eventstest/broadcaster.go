@@ -46,7 +46,7 @@ func NewBroadcaster(t *testing.T) *Broadcaster {
 
 // NewBroadcasterWithOptions is like [NewBroadcaster], with options. It fails the test at
 // once if they are invalid or have a Clock. If Workers is zero, there is one worker,
-// which sends one request at a time. SkipList is always set, because the server starts
+// which sends one request at a time. ListLimit is always negative, because the server starts
 // empty.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()
@@ -82,7 +82,7 @@ func prepare(opts events.Options) (events.Options, error) {
 	if opts.Workers == 0 {
 		opts.Workers = 1
 	}
-	opts.SkipList = true
+	opts.ListLimit = -1
 	return opts, nil
 }
 

@@ -204,8 +204,8 @@ func TestPrepare(t *testing.T) {
 		opts, want events.Options
 		err        string
 	}{
-		{want: events.Options{Workers: 1, SkipList: true}},
-		{opts: events.Options{Workers: 3, FinishAfter: time.Minute}, want: events.Options{Workers: 3, FinishAfter: time.Minute, SkipList: true}},
+		{want: events.Options{Workers: 1, ListLimit: -1}},
+		{opts: events.Options{Workers: 3, FinishAfter: time.Minute}, want: events.Options{Workers: 3, FinishAfter: time.Minute, ListLimit: -1}},
 		{opts: events.Options{Clock: clock.RealClock{}}, err: "eventstest: Options.Clock is set"},
 		{opts: events.Options{Capacity: -1}, err: "Capacity is negative: -1"},
 	} {

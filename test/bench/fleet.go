@@ -103,7 +103,10 @@ type process struct {
 func (s sinks) start(name, component, host string) process {
 	switch name {
 	case Ours:
-		opts := events.Options{ReportingInstance: host, SkipList: s.listed}
+		opts := events.Options{ReportingInstance: host}
+		if s.listed {
+			opts.ListLimit = -1
+		}
 		if host == "" {
 			opts.Scope = events.SameController
 		}

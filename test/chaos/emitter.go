@@ -62,7 +62,7 @@ type emitterConfig struct {
 	Controller       string
 	Instance         string
 	Scope            events.Scope
-	SkipList         bool
+	ListLimit        int
 	FinishAfter      time.Duration
 	MaxWindow        time.Duration
 	Clock            time.Duration // how far the wall clock is ahead
@@ -113,8 +113,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		ReportingInstance: config.Instance,
 		Scope:             config.Scope,
 		Namespaces:        []string{namespace, deniedNamespace},
-		SkipList:          config.SkipList,
-		ListLimit:         -1, // now, not in ten minutes
+		ListLimit:         config.ListLimit,
 		HeartbeatInterval: heartbeatInterval,
 		FinishAfter:       config.FinishAfter,
 		MaxWindow:         config.MaxWindow,

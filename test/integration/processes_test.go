@@ -39,7 +39,7 @@ func TestRestart(t *testing.T) {
 					first := eventAbout(t, clients, namespace, pod.UID)
 					assert.Equal(t, "Ongoing", state(first))
 
-					opts.Namespaces, opts.SkipList = []string{namespace}, !way.list
+					opts.Namespaces, opts.ListLimit = []string{namespace}, map[bool]int{true: 0, false: -1}[way.list]
 					if !way.newPod {
 						opts.ReportingInstance = one.instance
 					}

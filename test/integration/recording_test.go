@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -91,10 +92,10 @@ type recording struct {
 func newRecording(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
-		opts.SkipList = true
+		opts.ListLimit = -1
 	}
 	if opts.ListLimit == 0 {
-		opts.ListLimit = -1
+		opts.ListLimit = math.MaxInt
 	}
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "test-" + rand.String(10)
