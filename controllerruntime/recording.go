@@ -149,7 +149,7 @@ func (p providing[R]) GetEventRecorder(name string) R {
 // interface, and returns an error if the recorders of package events do not implement R.
 func newProvider[R any](r recorders, _ func(_ recorder.Provider, name string) R) (recorder.Provider, error) {
 	p, ok := any(providing[R]{&r}).(recorder.Provider)
-	if want := reflect.TypeFor[R](); !ok || !reflect.TypeFor[events.Recorder]().Implements(want) {
+	if want := reflect.TypeFor[R](); !ok || !reflect.TypeFor[events.AnnotatedEventRecorder]().Implements(want) {
 		return nil, fmt.Errorf("controllerruntime: this version of controller-runtime has unknown recorders: %s", want)
 	}
 	return p, nil

@@ -114,7 +114,7 @@ type RecorderOptions struct {
 // NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of
 // its own, or to use annotations without a type assertion: NewRecorder returns a type
 // of client-go.
-func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) AnnotatedEventRecorder {
 	id, repairs := sanitize.NewIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		// Programs can make a recorder for each reconciliation.
@@ -164,7 +164,7 @@ func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error
 	if err := b.start(ctx, logger); err != nil {
 		return err
 	}
-	logger.V(2).Info("Recording events", "scope", b.opts.Scope.String(), "sink", fmt.Sprintf("%T", b.sink))
+	logger.V(2).Info("Recording events", "scope", b.opts.Scope, "sink", fmt.Sprintf("%T", b.sink))
 	return nil
 }
 

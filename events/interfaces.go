@@ -50,25 +50,20 @@ type detachable interface {
 }
 
 // AnnotatedEventRecorder emits events with annotations. All recorders of this package
-// implement it. client-go has an interface with the same name and method since v0.37.
+// implement it. It is also an EventRecorder of controller-runtime's package recorder. client-go
+// has an interface with this name and AnnotatedEventf since v0.37.
 type AnnotatedEventRecorder interface {
+	EventRecorderLogger
 	// AnnotatedEventf is Eventf with annotations. The create request carries those of
 	// the first occurrence; later writes merge those of later occurrences into them.
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
-// Recorder is the interface of all recorders of this package. It implements the
-// EventRecorder of controller-runtime's package recorder.
-type Recorder interface {
-	EventRecorderLogger
-	AnnotatedEventRecorder
-}
-
 var (
-	_ EventBroadcaster = (*Broadcaster)(nil)
-	_ Recorder         = (*recorder)(nil)
-	_ EventSink        = (*EventSinkImpl)(nil)
-	_ EventLister      = (*EventSinkImpl)(nil)
+	_ EventBroadcaster       = (*Broadcaster)(nil)
+	_ AnnotatedEventRecorder = (*recorder)(nil)
+	_ EventSink              = (*EventSinkImpl)(nil)
+	_ EventLister            = (*EventSinkImpl)(nil)
 )
 
 // FakeRecorder is client-go's recorder for tests. It sends events to a channel of

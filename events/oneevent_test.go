@@ -119,7 +119,7 @@ func ofProcess(n int, scope Scope) Options {
 // server late. That changes no name either.
 func TestPatchesAreDeniedAtTheStart(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
-		runBubble(t, scope.String(), func(t *testing.T) {
+		runBubble(t, string(scope), func(t *testing.T) {
 			s := newServer()
 			emitted := 0
 			for process := range 4 {
@@ -146,7 +146,7 @@ func TestPatchesAreDeniedAtTheStart(t *testing.T) {
 // A stranger has the base name. The processes of a key find its Event under the next one.
 func TestStrangerHasTheName(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
-		runBubble(t, scope.String(), func(t *testing.T) {
+		runBubble(t, string(scope), func(t *testing.T) {
 			s := newServer()
 			emitted := 0
 			for process := range 4 {
@@ -209,7 +209,7 @@ func TestLookFailsBetweenRestarts(t *testing.T) {
 // left is not Ongoing for ever.
 func TestNothingOccursAfterARestart(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
-		runBubble(t, scope.String(), func(t *testing.T) {
+		runBubble(t, string(scope), func(t *testing.T) {
 			s := newLister()
 			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, ListLimit: -1})
 			first.loop(30, 10*time.Second)

@@ -173,30 +173,20 @@ type Options struct {
 }
 
 // Scope says whose series a process continues.
-type Scope uint8
+type Scope string
 
 const (
 	// SameInstance continues the series with the ReportingInstance of the process. A
 	// container that restarts in its Pod continues them; a new Pod begins new ones.
-	SameInstance = Scope(tracker.SameInstance)
+	SameInstance Scope = "SameInstance"
 	// SameController continues the series of any process of the controller, so that a
 	// new Pod of a Deployment, or a new leader, continues those of the previous one. It
 	// is for controllers under leader election, whose broadcaster starts when the
 	// leader is elected, so that one process emits at a time. If two processes write to
 	// the same Event all the same, for example while a leader shuts down that has lost
 	// its lease, their counts are added. That takes two additional requests each time.
-	SameController = Scope(tracker.SameController)
+	SameController Scope = "SameController"
 )
-
-var scopeNames = [...]string{"SameInstance", "SameController"}
-
-// String returns the name of the scope.
-func (s Scope) String() string {
-	if int(s) < len(scopeNames) {
-		return scopeNames[s]
-	}
-	return fmt.Sprintf("Scope(%d)", uint8(s))
-}
 
 // Validate returns an error that names every invalid option and its value. It
 // returns nil for the zero value.
@@ -248,8 +238,8 @@ func (o Options) Validate() error {
 	if o.MaxWindow > 0 && o.MaxWindow < t.FinishAfter {
 		fail("MaxWindow is shorter than FinishAfter: %v < %v", o.MaxWindow, t.FinishAfter)
 	}
-	if o.Scope > SameController {
-		fail("Scope is %v", o.Scope)
+	if o.Scope != "" && o.Scope != SameInstance && o.Scope != SameController {
+		fail("Scope is %q", o.Scope)
 	}
 	for _, namespace := range o.Namespaces {
 		if wrong := apivalidation.ValidateNamespaceName(namespace, false); namespace != metav1.NamespaceAll && len(wrong) > 0 {
@@ -268,10 +258,14 @@ func (o Options) Validate() error {
 }
 
 func (o Options) tracker() tracker.Options {
+	scope := tracker.SameInstance
+	if o.Scope == SameController {
+		scope = tracker.SameController
+	}
 	return tracker.Options{
 		Accepts:           func(k series.Key) bool { return o.Filter.selects(&k) },
 		Tallies:           maxReasons,
-		Scope:             tracker.Scope(o.Scope),
+		Scope:             scope,
 		FinishAfter:       o.FinishAfter,
 		MaxWindow:         o.MaxWindow,
 		HeartbeatInterval: o.HeartbeatInterval,
@@ -286,6 +280,7 @@ func (o Options) tracker() tracker.Options {
 
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
+	o.Scope = cmp.Or(o.Scope, SameInstance)
 	o.Workers = cmp.Or(o.Workers, defaultWorkers)
 	if o.ListLimit == 0 && o.Scope == SameController {
 		o.ListLimit = listLimitOfControllers

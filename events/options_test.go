@@ -48,7 +48,7 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: maxDuration + 1},
 		"events: Options.EventTTL is shorter than a second: 2ns":                           {EventTTL: 2},
 		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":      {EventTTL: math.MaxInt64},
-		"events: Options.Scope is Scope(2)":                                                {Scope: SameController + 1},
+		`events: Options.Scope is "SameProcess"`:                                           {Scope: "SameProcess"},
 		`events: Options.Namespaces contains "a.b": must not contain dots`:                 {Namespaces: []string{"a", "a.b", ""}},
 		"events: Options.ShutdownTimeout is negative: -10s":                                {ShutdownTimeout: -10 * time.Second},
 	} {

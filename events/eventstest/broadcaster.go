@@ -91,12 +91,12 @@ func prepare(opts events.Options) (events.Options, error) {
 // broadcaster has written everything that is due at that time. In a test that runs in a
 // testing/synctest bubble itself, the call returns at once, as in production. After the
 // test, calls do nothing.
-func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) events.Recorder {
+func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) events.AnnotatedEventRecorder {
 	return b.NewRecorderWithOptions(scheme, reportingController, events.RecorderOptions{})
 }
 
 // NewRecorderWithOptions is like [Broadcaster.NewRecorder], with options.
-func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts events.RecorderOptions) events.Recorder {
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts events.RecorderOptions) events.AnnotatedEventRecorder {
 	r := &bubbleRecorder{bubble: b.bubble}
 	b.bubble.do(func() { r.to = b.broadcaster.NewRecorderWithOptions(scheme, reportingController, opts) })
 	return r
@@ -163,10 +163,10 @@ func (b *Broadcaster) Shutdown() {
 // bubbleRecorder is a recorder whose calls run in a bubble.
 type bubbleRecorder struct {
 	bubble *bubble
-	to     events.Recorder
+	to     events.AnnotatedEventRecorder
 }
 
-var _ events.Recorder = (*bubbleRecorder)(nil)
+var _ events.AnnotatedEventRecorder = (*bubbleRecorder)(nil)
 
 // Eventf implements [events.EventRecorder].
 func (r *bubbleRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
@@ -186,5 +186,5 @@ func (r *bubbleRecorder) WithLogger(logger klog.Logger) events.EventRecorderLogg
 		return r // created after the end of the test
 	}
 	// The recorders of package events return recorders of package events.
-	return &bubbleRecorder{bubble: r.bubble, to: r.to.WithLogger(logger).(events.Recorder)}
+	return &bubbleRecorder{bubble: r.bubble, to: r.to.WithLogger(logger).(events.AnnotatedEventRecorder)}
 }

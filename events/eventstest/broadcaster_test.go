@@ -23,7 +23,7 @@ import (
 const controller = "example.com/kubelet"
 
 // inAndOut runs a test with a broadcaster and a recorder twice: in a bubble, and outside.
-func inAndOut(t *testing.T, test func(*testing.T, *Broadcaster, events.Recorder)) {
+func inAndOut(t *testing.T, test func(*testing.T, *Broadcaster, events.AnnotatedEventRecorder)) {
 	t.Helper()
 	run := func(t *testing.T) {
 		b := NewBroadcaster(t)
@@ -47,7 +47,7 @@ func assertSeries(t *testing.T, b *Broadcaster, state series.State, count int) {
 }
 
 func TestLifeOfASeries(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.AnnotatedEventRecorder) {
 		begin := b.Now()
 		assert.Equal(t, time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC), begin.UTC())
 		emit(recorder)
@@ -113,7 +113,7 @@ func TestRunsAreReproducible(t *testing.T) {
 }
 
 func TestHangingRequests(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.AnnotatedEventRecorder) {
 		b.Answer(func(ctx context.Context, _ Request) error { <-ctx.Done(); return ctx.Err() })
 		emit(recorder)
 		require.Len(t, b.Requests(), 1)
@@ -127,7 +127,7 @@ func TestHangingRequests(t *testing.T) {
 }
 
 func TestShutdownWritesPendingSeries(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.AnnotatedEventRecorder) {
 		for range 10 {
 			emit(recorder)
 			b.Advance(time.Second)
@@ -142,7 +142,7 @@ func TestShutdownWritesPendingSeries(t *testing.T) {
 }
 
 func TestRecordersOfABroadcaster(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, _ events.Recorder) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, _ events.AnnotatedEventRecorder) {
 		r := b.NewRecorderWithOptions(scheme.Scheme, controller, events.RecorderOptions{DistinctNotes: 10})
 		r.AnnotatedEventf(pod, nil, map[string]string{"a": "1"}, corev1.EventTypeNormal, "Pulled", "Pull", "one")
 		r.WithLogger(klog.Background()).Eventf(pod, nil, corev1.EventTypeNormal, "Pulled", "Pull", "two")
@@ -154,7 +154,7 @@ func TestRecordersOfABroadcaster(t *testing.T) {
 }
 
 func TestConcurrentRecorders(t *testing.T) {
-	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.Recorder) {
+	inAndOut(t, func(t *testing.T, b *Broadcaster, recorder events.AnnotatedEventRecorder) {
 		var wg sync.WaitGroup
 		for range 8 {
 			wg.Go(func() {
@@ -178,7 +178,7 @@ func TestBroadcastersHaveTheirOwnTime(t *testing.T) {
 // A controller may outlive its test.
 func TestCallsAfterTheTestDoNothing(t *testing.T) {
 	var b *Broadcaster
-	var recorder events.Recorder
+	var recorder events.AnnotatedEventRecorder
 	t.Run("ends", func(t *testing.T) {
 		b = NewBroadcaster(t)
 		recorder = b.NewRecorder(scheme.Scheme, controller)

@@ -133,7 +133,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 type emitter struct {
 	config      emitterConfig
 	broadcaster *events.Broadcaster
-	recorder    events.Recorder
+	recorder    events.AnnotatedEventRecorder
 	reports     *reporter
 
 	mu   sync.Mutex
