@@ -206,7 +206,7 @@ func TestLastNote(t *testing.T) {
 		},
 		"annotations": func(w *world) string {
 			for _, cause := range []string{"a", "b", "c"} {
-				w.recorder.(Recorder).AnnotatedEventf(testPod(0), nil, map[string]string{"cause": cause}, "Normal", "Tested", "Testing", "because of %s", cause)
+				w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, map[string]string{"cause": cause}, "Normal", "Tested", "Testing", "because of %s", cause)
 			}
 			return "because of c"
 		},

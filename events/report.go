@@ -58,6 +58,11 @@ func newReporter(b *Broadcaster) reporter {
 // requests are those that probably fail together, because of a quota, a webhook, or a role.
 type requests struct{ namespace, verb string }
 
+// single is the verb of requests that fail because of the Event that they contain, whatever
+// their verb is. They say nothing about their namespace. That they end is not logged: either
+// another Event passes, or these are dropped.
+const single = ""
+
 // failure is a time during which requests fail. The log can have three lines about it: when it
 // begins, after logInterval, and when it is over.
 type failure struct {
@@ -85,6 +90,8 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 		r.works(of)
 	case result.Outcome == tracker.Denied:
 		r.failed(of, err, hint(&w.Series.Key)...)
+	case result.Local:
+		r.failed(requests{of.namespace, single}, err, "event", klog.KRef(of.namespace, w.Series.Name))
 	case !result.Outcome.Handled():
 		r.failed(of, err, "event", klog.KRef(of.namespace, w.Series.Name))
 	default:
@@ -176,7 +183,7 @@ func (r *reporter) failingLocked(now time.Time) int {
 		switch {
 		case now.Sub(f.latest) >= failureTTL:
 			delete(r.open, of)
-		case of.verb != "list":
+		case of.verb != "list" && of.verb != single:
 			namespaces.Insert(of.namespace)
 		}
 	}
@@ -209,8 +216,12 @@ func (r *reporter) works(of requests) {
 }
 
 func (r *reporter) details(of requests, f *failure, failing int, more ...any) []any {
-	return append([]any{"namespace", of.namespace, "verb", of.verb, "failedRequests", f.count, "failingNamespaces", failing,
-		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting}, more...)
+	details := []any{"namespace", of.namespace}
+	if of.verb != single {
+		details = append(details, "verb", of.verb)
+	}
+	return append(append(details, "failedRequests", f.count, "failingNamespaces", failing,
+		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting), more...)
 }
 
 // logRequest logs a request, for those who want to see each.
