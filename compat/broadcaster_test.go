@@ -227,7 +227,7 @@ func TestContextShutsTheBroadcasterDown(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, map[string]int{"note": 1}, count(p.written(t), byNote))
 		emit(p.recorder, "late")
-		assert.EqualValues(t, 1, p.broadcaster.Events().Stats().Dropped[events.DropShutdown])
+		assert.EqualValues(t, 1, p.broadcaster.Events().Stats().Dropped["Shutdown"])
 	})
 }
 

@@ -332,7 +332,7 @@ func TestStartReturnsSoonAfterFailure(t *testing.T) {
 				assert.Greater(t, took, 5*failureGrace)
 			}
 			broadcaster.Shutdown() // waits
-			assert.Positive(t, broadcaster.Stats().Dropped[events.DropShutdown])
+			assert.Positive(t, broadcaster.Stats().Dropped["Shutdown"])
 		})
 	}
 }

@@ -51,8 +51,7 @@ type Broadcaster struct {
 	nameless sync.Once // the line about an object without a name
 	report   reporter
 	limiter  *rate.Limiter
-	tracking sync.RWMutex // see track
-	telling  sync.Map     // the goroutines that call OnDrop, see tell
+	telling  sync.Map // the goroutines that call OnDrop, see tell
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
@@ -249,12 +248,12 @@ func (b *Broadcaster) Shutdown() {
 	defer b.opts.Filter.broadcasters.Delete(b)
 
 	logger := b.logger()
-	b.tracker.Seal(tracker.DropReason(DropShutdown))
+	b.tracker.Seal(tracker.DropShutdown)
 	handled := b.watchers.close()
 	if d != nil {
 		b.finish(ctx, logger, d)
 	}
-	b.drop(logger, nil, b.track(func() []tracker.Drop { return b.tracker.Clear(tracker.DropReason(DropShutdown), b.clock.Now()) }))
+	b.drop(logger, nil, b.tracker.Clear(tracker.DropShutdown, b.clock.Now()))
 	b.report.flush(logger, b.clock.Now(), true)
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
@@ -323,7 +322,7 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	defer f.Stop()
 	pending := f.Left()
 	if pending == 0 {
-		return b.flushed()
+		return nil
 	}
 	d := b.dispatcher.Load()
 	if d == nil {
@@ -333,18 +332,11 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	var cause error
 	select {
 	case <-f.Done:
-		return b.flushed()
+		return nil
 	case <-ctx.Done():
 		cause = context.Cause(ctx)
 	case <-d.ctx.Done():
 		cause = errors.New("the broadcaster has stopped")
 	}
 	return fmt.Errorf("events: %d of %d series were not flushed: %w", f.Left(), pending, cause)
-}
-
-// flushed returns nil when the losses that the tracker has returned are counted.
-func (b *Broadcaster) flushed() error {
-	b.tracking.Lock()
-	defer b.tracking.Unlock()
-	return nil
 }

@@ -32,7 +32,7 @@ func classify(err error, creates bool) tracker.Result {
 		var op *net.OpError
 		result := tracker.Result{Outcome: tracker.Troubled, Unsent: errors.As(err, &op) && op.Op == "dial"}
 		if isLocal(err) {
-			result.Local, result.Reason = true, tracker.DropReason(DropRejected)
+			result.Local, result.Reason = true, tracker.DropRejected
 		}
 		return result
 	}
@@ -43,7 +43,7 @@ func classify(err error, creates bool) tracker.Result {
 		retryAfter = min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, retryAfterMax)
 	}
 	outcome := tracker.Refused
-	reason := tracker.DropReason(DropRejected)
+	reason := tracker.DropRejected
 	switch {
 	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
 		outcome = tracker.PushedBack

@@ -30,8 +30,8 @@ func TestClassify(t *testing.T) {
 	const create, patch = "create", "patch"
 	kind := eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind()
 	inTrouble := tracker.Result{Outcome: tracker.Troubled}
-	local := tracker.Result{Outcome: tracker.Troubled, Local: true, Reason: tracker.DropReason(DropRejected)}
-	rejected := tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropRejected)}
+	local := tracker.Result{Outcome: tracker.Troubled, Local: true, Reason: tracker.DropRejected}
+	rejected := tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropRejected}
 
 	for _, tt := range []struct {
 		name  string
@@ -76,7 +76,7 @@ func TestClassify(t *testing.T) {
 
 		// The Event is gone, or exists already.
 		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Gone}},
-		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropNamespaceNotFound)}},
+		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropNamespaceNotFound}},
 		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: tracker.Result{Outcome: tracker.Taken}},
 		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Changed}},
 		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: create, want: inTrouble},
@@ -85,7 +85,7 @@ func TestClassify(t *testing.T) {
 		// Credentials and RBAC.
 		{name: "401", err: apierrors.NewUnauthorized("expired"), want: tracker.Result{Outcome: tracker.Denied}},
 		{name: "403", err: apierrors.NewForbidden(eventResource, "x", errors.New("no")), want: tracker.Result{Outcome: tracker.Denied}},
-		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropReason(DropNamespaceTerminating)}},
+		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropNamespaceTerminating}},
 
 		// Malformed.
 		{name: "400", err: apierrors.NewBadRequest("no"), want: rejected},

@@ -124,10 +124,8 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 	if delay > 0 && !hurried {
 		return nil, earlier(advance, at.Add(delay))
 	}
-	b.drop(b.logger(), nil, b.track(func() (drops []tracker.Drop) {
-		w, drops, _ = b.tracker.Next(at)
-		return drops
-	}))
+	w, drops, _ := b.tracker.Next(at)
+	b.drop(b.logger(), nil, drops)
 	if w == nil {
 		// Another goroutine was faster.
 		token.CancelAt(at)
@@ -136,8 +134,7 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 }
 
 func (d *dispatcher) advance(now time.Time) {
-	b := d.b
-	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Advance(now) }))
+	d.b.drop(d.b.logger(), nil, d.b.tracker.Advance(now))
 }
 
 // reserve takes the next token of a rate limiter, for a request that can be made after delay. If
@@ -217,7 +214,7 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, b
 	answered := b.clock.Now()
 	took := answered.Sub(began)
 	b.wrote(w, result.Outcome, took)
-	drops := b.track(func() []tracker.Drop { return b.tracker.Apply(w, result, answered) })
+	drops := b.tracker.Apply(w, result, answered)
 	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
 		d.advanced(answered, took)
 	}

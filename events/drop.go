@@ -11,10 +11,29 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// DropReason says why occurrences were lost; see the constants.
+// DropReason says why occurrences were lost:
+//
+//   - TableFull: too many series waited for their last write when another one was evicted. See
+//     [Options].Capacity.
+//   - Denied: the permission to write events in the namespace did not arrive within
+//     [Options].EventTTL.
+//   - Unavailable: for EventTTL the server could not handle events of the namespace, while it
+//     handled others. A webhook that fails does that.
+//   - InvalidObject: the regarding object is nil, its kind is unknown, or its kind, apiVersion,
+//     namespace, name, or UID cannot be that of an object.
+//   - InvalidType: the type is neither Normal nor Warning.
+//   - Rejected: the API server found the Event malformed, or the sink returns an error for it
+//     each time that does not come from a server.
+//   - NamespaceNotFound: the namespace of the Event does not exist.
+//   - NamespaceTerminating: the namespace of the Event is being deleted, or was deleted within
+//     EventTTL after an Event was written there.
+//   - NameTaken: Events that are not of the series, or that somebody has changed beyond
+//     recognition, have all of its names.
+//   - Shutdown: the event was emitted after [Broadcaster.Shutdown] was called, or could not be
+//     written in time.
 type DropReason string
 
-// Drop describes a loss. It is passed to [Options.OnDrop].
+// Drop describes a loss. It is passed to [Options].OnDrop.
 type Drop struct {
 	// Reason says why.
 	Reason DropReason
@@ -27,60 +46,14 @@ type Drop struct {
 	Count int
 }
 
-// The reasons for which occurrences are lost.
-const (
-	// DropTableFull: too many series waited for their last write when another one was
-	// evicted. See [Options].Capacity.
-	DropTableFull = DropReason(tracker.DropTableFull)
-	// DropDenied: the permission to write events in the namespace did not arrive
-	// within [Options.EventTTL].
-	DropDenied = DropReason(tracker.DropDenied)
-	// DropUnavailable: for [Options.EventTTL] the server could not handle events of
-	// the namespace, while it handled others. A webhook that fails does that.
-	DropUnavailable = DropReason(tracker.DropUnavailable)
-	// DropInvalidObject: the regarding object is nil, its kind is unknown, or its kind,
-	// apiVersion, namespace, name, or UID cannot be that of an object.
-	DropInvalidObject DropReason = "InvalidObject"
-	// DropInvalidType: the type is neither Normal nor Warning.
-	DropInvalidType DropReason = "InvalidType"
-	// DropRejected: the API server found the Event malformed, or the sink returns an error
-	// for it each time that does not come from a server.
-	DropRejected DropReason = "Rejected"
-	// DropNamespaceNotFound: the namespace of the Event does not exist.
-	DropNamespaceNotFound = DropReason(tracker.DropNamespaceNotFound)
-	// DropNamespaceTerminating: the namespace of the Event is being deleted, or was deleted
-	// within [Options.EventTTL] after an Event was written there.
-	DropNamespaceTerminating = DropReason(tracker.DropNamespaceTerminating)
-	// DropNameTaken: Events that are not of the series, or that somebody has changed beyond
-	// recognition, have all of its names.
-	DropNameTaken = DropReason(tracker.DropNameTaken)
-	// DropShutdown: the event was emitted after Shutdown was called, or could not be
-	// written in time.
-	DropShutdown DropReason = "Shutdown"
-)
-
-// track calls a method of the tracker, counts the losses that it returns, and returns
-// them without what was filtered, which is no loss. Flush does not return between the two.
-func (b *Broadcaster) track(call func() []tracker.Drop) []tracker.Drop {
-	b.tracking.RLock()
-	defer b.tracking.RUnlock()
-	drops := call()
-	for _, d := range drops {
-		if d.Reason == tracker.DropFiltered {
-			b.counters.filtered.Add(uint64(d.Count))
-			continue
-		}
-		b.counters.dropped(DropReason(d.Reason), d.Count)
-	}
-	return slices.DeleteFunc(drops, func(d tracker.Drop) bool { return d.Reason == tracker.DropFiltered })
-}
-
-// drop passes losses to OnDrop, and has the reporter log them. [Broadcaster.track] has counted
-// them. err is the response of the server, if that is why. The caller holds no lock.
+// drop passes losses to OnDrop, and has the reporter log them. The tracker has counted them, with
+// what was filtered, which is no loss. err is the response of the server, if that is why. The
+// caller holds no lock.
 //
 // The dispatcher logs the sums that are due later. When it has stopped, Shutdown logs them, and
 // after that, the next loss does.
 func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) {
+	drops = slices.DeleteFunc(drops, func(d tracker.Drop) bool { return d.Reason == tracker.DropFiltered })
 	if len(drops) == 0 {
 		return
 	}

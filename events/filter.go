@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/eventseries/eventseries/internal/filter"
-	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -89,15 +88,8 @@ func (f *Filter) selects(k *series.Key) bool {
 
 func (b *Broadcaster) refilter() {
 	now := b.clock.Now()
-	b.drop(b.logger(), nil, b.track(func() []tracker.Drop { return b.tracker.Refilter(now) }))
+	b.drop(b.logger(), nil, b.tracker.Refilter(now))
 	if d := b.dispatcher.Load(); d != nil {
 		d.poke()
 	}
-}
-
-// filtered counts an occurrence that the filter excludes.
-func (b *Broadcaster) filtered(key *series.Key) {
-	b.tracker.Tally(key)
-	b.counters.refused.Add(1)
-	b.counters.filtered.Add(1)
 }

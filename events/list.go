@@ -294,12 +294,9 @@ func (l *lists) restore(event *eventsv1.Event, controller string) {
 	if err != nil {
 		return // this project writes no Event like that
 	}
-	now := b.clock.Now()
-	b.drop(b.logger(), nil, b.track(func() []tracker.Drop {
-		restored, drops := b.tracker.Restore(found, now)
-		if restored {
-			b.counters.restored.Add(1)
-		}
-		return drops
-	}))
+	restored, drops := b.tracker.Restore(found, b.clock.Now())
+	if restored {
+		b.counters.restored.Add(1)
+	}
+	b.drop(b.logger(), nil, drops)
 }

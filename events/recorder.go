@@ -104,7 +104,7 @@ func (r *recorder) record(o *occurrence) {
 		given := key
 		err, relatedErr := sanitize.Key(&key)
 		if err != nil {
-			r.refuse(DropInvalidObject, &key, o, err)
+			r.refuse(tracker.DropInvalidObject, &key, o, err)
 			return
 		}
 		if relatedErr != nil {
@@ -116,7 +116,7 @@ func (r *recorder) record(o *occurrence) {
 	}
 	if !counted {
 		if !b.opts.Filter.selects(&key) {
-			b.filtered(&key)
+			b.tracker.Reject(&key, tracker.Occurrence{}, tracker.DropFiltered)
 			return
 		}
 		if isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related) {
@@ -134,7 +134,7 @@ func (r *recorder) record(o *occurrence) {
 			d.poke()
 		}
 	} else {
-		b.drop(r.log(), nil, b.track(func() []tracker.Drop { return b.tracker.Observe(&key, details, now) }))
+		b.drop(r.log(), nil, b.tracker.Observe(&key, details, now))
 		r.emitted.Do(func() { b.lists.add(r.identity.Controller) })
 		if d := b.dispatcher.Load(); d != nil {
 			d.poke()
@@ -152,7 +152,7 @@ func isNameless(ref series.Reference) bool { return ref.Name == "" && ref.UID ==
 
 // setKey sets the key of the series of an occurrence, as far as it is known. reason says
 // why the occurrence cannot be recorded, if it is not empty.
-func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, err error) {
+func (r *recorder) setKey(key *series.Key, o *occurrence) (reason tracker.DropReason, err error) {
 	b := r.broadcaster
 	key.ReportingController = r.identity.Controller
 	if b.opts.Scope == SameInstance {
@@ -163,9 +163,9 @@ func (r *recorder) setKey(key *series.Key, o *occurrence) (reason DropReason, er
 	err = r.references.Set(&key.Regarding, o.regarding)
 	switch {
 	case o.eventtype != corev1.EventTypeNormal && o.eventtype != corev1.EventTypeWarning:
-		return DropInvalidType, nil
+		return tracker.DropInvalidType, nil
 	case err != nil:
-		return DropInvalidObject, err
+		return tracker.DropInvalidObject, err
 	}
 	if o.related != nil {
 		if err := r.references.Set(&key.Related, o.related); err != nil {
@@ -226,15 +226,12 @@ func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *ser
 }
 
 // refuse drops an event that cannot be recorded, unless the filter excludes it anyway.
-func (r *recorder) refuse(reason DropReason, key *series.Key, o *occurrence, err error) {
+func (r *recorder) refuse(reason tracker.DropReason, key *series.Key, o *occurrence, err error) {
 	b := r.broadcaster
 	_, _ = sanitize.Key(key) // for the log
 	if !b.opts.Filter.selects(key) {
-		b.filtered(key)
+		b.tracker.Reject(key, tracker.Occurrence{}, tracker.DropFiltered)
 		return
 	}
-	b.tracker.Tally(key)
-	b.counters.refused.Add(1)
-	drops := []tracker.Drop{{Reason: tracker.DropReason(reason), Key: *key, Note: sanitize.Note(o.note, o.args), Count: 1}}
-	b.drop(r.log(), err, b.track(func() []tracker.Drop { return drops }))
+	b.drop(r.log(), err, b.tracker.Reject(key, tracker.Occurrence{Note: sanitize.Note(o.note, o.args)}, reason))
 }

@@ -125,8 +125,6 @@ func (s *Stats) requests() uint64 {
 // counters are the parts of Stats that the tracker does not count. They can be used
 // concurrently.
 type counters struct {
-	refused            atomic.Uint64 // occurrences that did not reach the tracker
-	filtered           atomic.Uint64
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
@@ -134,14 +132,12 @@ type counters struct {
 	mu        sync.Mutex
 	writes    map[WriteKey]uint64
 	durations map[string]Histogram // by verb
-	drops     map[DropReason]uint64
 }
 
 func newCounters() counters {
 	return counters{
 		writes:    make(map[WriteKey]uint64),
 		durations: make(map[string]Histogram),
-		drops:     make(map[DropReason]uint64),
 	}
 }
 
@@ -156,12 +152,6 @@ func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took ti
 	}
 	h.observe(took)
 	c.durations[verb] = h
-}
-
-func (c *counters) dropped(reason DropReason, count int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.drops[reason] += uint64(count)
 }
 
 // wrote counts a write, and how long its request took.
@@ -181,14 +171,15 @@ func verbOf(w *tracker.Write) string {
 func (b *Broadcaster) Stats() Stats {
 	t := b.tracker.Stats(b.clock.Now())
 	s := Stats{
-		Occurrences:        t.Occurrences + b.counters.refused.Load(),
+		Occurrences:        t.Occurrences,
 		Tracked:            t.Singletons + t.Ongoing + t.Ended + t.Closing,
 		Singletons:         t.Singletons,
 		Ended:              t.Ended,
 		Ongoing:            t.Ongoing,
 		Closing:            t.Closing,
 		Capacity:           t.Capacity,
-		Filtered:           b.counters.filtered.Load(),
+		Dropped:            make(map[DropReason]uint64, len(t.Dropped)),
+		Filtered:           t.Dropped[tracker.DropFiltered],
 		WatcherDropped:     b.watchers.dropped.Load(),
 		RelatedOmitted:     b.counters.relatedOmitted.Load(),
 		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),
@@ -206,10 +197,15 @@ func (b *Broadcaster) Stats() Stats {
 	for i, row := range rows {
 		s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
 	}
+	for reason, count := range t.Dropped {
+		if reason != tracker.DropFiltered {
+			s.Dropped[DropReason(reason)] = count
+		}
+	}
 	c := &b.counters
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.Writes, s.Dropped, s.Durations = maps.Clone(c.writes), maps.Clone(c.drops), maps.Clone(c.durations)
+	s.Writes, s.Durations = maps.Clone(c.writes), maps.Clone(c.durations)
 	for verb, h := range s.Durations {
 		h.Buckets = maps.Clone(h.Buckets)
 		s.Durations[verb] = h

@@ -37,6 +37,20 @@ const (
 	deniedLists     = 4 // attempts after a list that is denied
 )
 
+// The reasons of losses, as [DropReason] documents them.
+const (
+	DropTableFull            DropReason = "TableFull"
+	DropDenied               DropReason = "Denied"
+	DropUnavailable          DropReason = "Unavailable"
+	DropInvalidObject        DropReason = "InvalidObject"
+	DropInvalidType          DropReason = "InvalidType"
+	DropRejected             DropReason = "Rejected"
+	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
+	DropNamespaceTerminating DropReason = "NamespaceTerminating"
+	DropNameTaken            DropReason = "NameTaken"
+	DropShutdown             DropReason = "Shutdown"
+)
+
 // world is a broadcaster with its server and a recorder.
 type world struct {
 	server      *server

@@ -168,7 +168,7 @@ func TestShutdownWhileNothingIsRecorded(t *testing.T) {
 		broadcaster.Shutdown()
 		assert.Zero(t, time.Since(begin))
 		assert.Empty(t, s.Actions())
-		assert.Equal(t, map[events.DropReason]uint64{events.DropShutdown: 2}, broadcaster.(*Broadcaster).Events().Stats().Dropped)
+		assert.Equal(t, map[events.DropReason]uint64{"Shutdown": 2}, broadcaster.(*Broadcaster).Events().Stats().Dropped)
 	})
 }
 

@@ -136,7 +136,7 @@ func TestShutdownWritesPendingSeries(t *testing.T) {
 		b.Shutdown()
 		assertSeries(t, b, series.Ongoing, 10)
 		emit(recorder)
-		assert.EqualValues(t, 1, b.Stats().Dropped[events.DropShutdown])
+		assert.EqualValues(t, 1, b.Stats().Dropped["Shutdown"])
 		b.Shutdown()
 	})
 }

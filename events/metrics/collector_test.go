@@ -23,6 +23,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/eventstest"
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,7 +65,7 @@ func someStats() *stats {
 				5 * time.Millisecond: 0, time.Second: 1, time.Minute: 1,
 			}},
 		},
-		Dropped:  map[events.DropReason]uint64{events.DropTableFull: 3, events.DropRejected: 4},
+		Dropped:  map[events.DropReason]uint64{"TableFull": 3, "Rejected": 4},
 		Filtered: 15,
 		Reasons: []events.ReasonStats{
 			{Controller: "example.com/a", Type: "Warning", Reason: "BackOff", Occurrences: 1234000, Ongoing: 19},
@@ -146,7 +147,7 @@ func TestCountersStartAtZero(t *testing.T) {
 			assert.Contains(t, got, "\n"+f.name)
 		}
 	}
-	for _, reason := range dropReasons {
+	for _, reason := range tracker.Losses {
 		assert.Contains(t, got, fmt.Sprintf("\neventseries_occurrences_dropped_total{reason=%q} 0\n", reason))
 	}
 	for _, kind := range kinds {

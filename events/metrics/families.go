@@ -146,25 +146,11 @@ var families = []family{{
 	},
 }}
 
-// dropReasons are all reasons for drops. The collector exposes them from the start, with
-// the value 0, because Prometheus does not take the appearance of a counter for an
-// increase.
-var dropReasons = []events.DropReason{
-	events.DropTableFull,
-	events.DropDenied,
-	events.DropUnavailable,
-	events.DropInvalidObject,
-	events.DropInvalidType,
-	events.DropRejected,
-	events.DropNamespaceNotFound,
-	events.DropNamespaceTerminating,
-	events.DropNameTaken,
-	events.DropShutdown,
-}
-
+// readDropped exposes all reasons from the start, with the value 0, because Prometheus does not
+// take the appearance of a counter for an increase.
 func readDropped(s *events.Stats, to *sender) {
-	for _, reason := range dropReasons {
-		to.counter(float64(s.Dropped[reason]), string(reason))
+	for _, reason := range tracker.Losses {
+		to.counter(float64(s.Dropped[events.DropReason(reason)]), string(reason))
 	}
 }
 

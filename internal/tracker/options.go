@@ -64,20 +64,29 @@ const DefaultMaxWindow = 36 * time.Minute
 // DropReason says why occurrences were lost. The zero value is no reason.
 type DropReason string
 
-// The reasons for which a tracker drops occurrences by itself, and those of refusals that it
-// tells from each other. Package events documents them.
+// The reasons for which a tracker, or its caller, drops occurrences. DropReason of package events
+// documents them.
 const (
-	DropTableFull   DropReason = "TableFull"
-	DropDenied      DropReason = "Denied"
-	DropUnavailable DropReason = "Unavailable"
-
+	DropTableFull            DropReason = "TableFull"
+	DropDenied               DropReason = "Denied"
+	DropUnavailable          DropReason = "Unavailable"
+	DropInvalidObject        DropReason = "InvalidObject"
+	DropInvalidType          DropReason = "InvalidType"
+	DropRejected             DropReason = "Rejected"
 	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
 	DropNamespaceTerminating DropReason = "NamespaceTerminating"
-	// DropNameTaken: Events of strangers have all names of the series.
-	DropNameTaken DropReason = "NameTaken"
+	DropNameTaken            DropReason = "NameTaken"
+	DropShutdown             DropReason = "Shutdown"
+
 	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
 	DropFiltered DropReason = "Filtered"
 )
+
+// Losses are the reasons of losses: all but DropFiltered.
+var Losses = []DropReason{
+	DropTableFull, DropDenied, DropUnavailable, DropInvalidObject, DropInvalidType, DropRejected,
+	DropNamespaceNotFound, DropNamespaceTerminating, DropNameTaken, DropShutdown,
+}
 
 // Drop is a loss: occurrences that are on no server and never will be.
 type Drop struct {

@@ -40,7 +40,8 @@ type table struct {
 
 	occurrences, adopted uint64
 
-	drops []Drop // by the operation under way
+	drops []Drop                // by the operation under way
+	lost  map[DropReason]uint64 // occurrences in all drops so far
 }
 
 // place is what the responses have shown of a namespace.
@@ -117,8 +118,19 @@ func (t *table) dropped() (drops []Drop) {
 
 // reject drops an occurrence that belongs to no entry.
 func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
+	t.arrive(k)
+	t.lose(Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
+}
+
+// arrive counts an occurrence that belongs to no entry.
+func (t *table) arrive(k *series.Key) {
+	t.occurrences++
 	t.tallies.row(k).Occurrences++
-	t.drops = append(t.drops, Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
+}
+
+func (t *table) lose(d Drop) {
+	t.drops = append(t.drops, d)
+	t.lost[d.Reason] += uint64(d.Count)
 }
 
 // observe counts an occurrence of k, which begins a series if there is none.
@@ -159,7 +171,7 @@ const spreadFrom = 8
 // settle carries out what follows from a step of e, and puts e where it belongs.
 func (t *table) settle(e *Entry, s *step) {
 	if s.lost > 0 {
-		t.drops = append(t.drops, Drop{Reason: s.reason, Key: e.Key(), Note: e.note, Count: s.lost})
+		t.lose(Drop{Reason: s.reason, Key: e.Key(), Note: e.note, Count: s.lost})
 	}
 	if s.adopted {
 		t.adopted++

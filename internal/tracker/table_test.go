@@ -138,7 +138,7 @@ func TestTalliesOfAMillionReasons(t *testing.T) {
 		if counted++; i%100 == 0 {
 			tr.Observe(k, Occurrence{}, start)
 		} else {
-			tr.Tally(k)
+			tr.Reject(k, Occurrence{}, DropInvalidType)
 		}
 		if i%10_000 != 0 {
 			continue

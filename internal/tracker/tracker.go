@@ -3,6 +3,7 @@ package tracker
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -38,6 +39,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), opts.Jitter)
 	t.flushes = make(flushes)
 	t.places = make(map[string]place)
+	t.lost = make(map[DropReason]uint64)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
 	for class := range t.lists {
 		t.lists[class] = schedule.NewQueue(func(e *Entry) *int32 { return &e.index })
@@ -89,13 +91,13 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	hash := hashOf(t.seed, k)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.occurrences++
 	switch {
 	case t.sealed != "":
 		t.reject(k, o, t.sealed)
 	case !t.accepts(k):
 		t.reject(k, o, DropFiltered)
 	default:
+		t.occurrences++
 		own := t.under(hash, k, o.DistinctNotes)
 		t.observe(hash, &own, o, now)
 	}
@@ -269,11 +271,18 @@ func (t *Tracker) Clear(reason DropReason, now time.Time) (drops []Drop) {
 	return drops
 }
 
-// Tally counts an occurrence of k that is not passed to Observe.
-func (t *Tracker) Tally(k *series.Key) {
+// Reject drops an occurrence of k for a reason of the caller, who does not pass it to Observe. With
+// DropFiltered it returns and allocates nothing.
+func (t *Tracker) Reject(k *series.Key, o Occurrence, reason DropReason) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tallies.row(k).Occurrences++
+	if reason == DropFiltered {
+		t.arrive(k)
+		t.lost[reason]++
+		return nil
+	}
+	t.reject(k, o, reason)
+	return t.dropped()
 }
 
 // Tallies returns the occurrences and the Ongoing series by controller, type, and reason. The first
@@ -308,6 +317,7 @@ type Stats struct {
 	Closing             int    // series that wait for their last write
 	Capacity            int    // limit of Singletons, Ongoing, and Ended together, and of Closing
 	Adopted             uint64 // series that continued in an Event found by its name
+	Dropped             map[DropReason]uint64
 
 	Ready       int           // series whose write can be sent
 	Waiting     int           // series with something to write: ready, in flight, or retried
@@ -332,6 +342,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 		Closing:     t.lists[classClosing].Len() + t.lists[classInFlight].Len(),
 		Capacity:    t.opts.Capacity,
 		Adopted:     t.adopted,
+		Dropped:     maps.Clone(t.lost),
 	}
 	var since, until time.Duration
 	s.Ready, s.Waiting, since = t.sched.Backlog()

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -94,7 +93,7 @@ func (a *account) add(r report) {
 	case r.Dropped != nil:
 		k := &a.keys[r.Dropped.Key]
 		k.dropped += int64(r.Dropped.Count)
-		if r.Dropped.Reason == events.DropShutdown || r.Dropped.Reason == events.DropDenied {
+		if r.Dropped.Reason == "Shutdown" || r.Dropped.Reason == "Denied" {
 			k.maybeWritten += int64(r.Dropped.Count)
 		}
 	case r.Failed != "":

@@ -253,7 +253,7 @@ func TestRejectedEventIsNotRetried(t *testing.T) {
 				synctest.Wait()
 				assert.Equal(t, []string{"create"}, p.sink.verbs())
 				if ours, ok := p.broadcaster.(*eventseries.Broadcaster); ok {
-					assert.Equal(t, map[eventseries.DropReason]uint64{eventseries.DropRejected: 1}, ours.Stats().Dropped)
+					assert.Equal(t, map[eventseries.DropReason]uint64{"Rejected": 1}, ours.Stats().Dropped)
 				}
 			})
 		})

@@ -361,7 +361,7 @@ func TestNamespaceBeingDeleted(t *testing.T) {
 	terminate(t, r.clients, doomed)
 	r.requests.reset()
 	requireDropped := func(want uint64) {
-		assert.Equal(t, map[events.DropReason]uint64{events.DropNamespaceTerminating: want}, r.Stats().Dropped)
+		assert.Equal(t, map[events.DropReason]uint64{"NamespaceTerminating": want}, r.Stats().Dropped)
 	}
 
 	// The server rejects new Events, which ends the requests until they are due again.
