@@ -69,12 +69,15 @@ func NewBroadcaster(sink EventSink) *Broadcaster {
 
 // NewBroadcasterWithOptions returns a broadcaster that writes to sink once it is
 // started. It starts no goroutine before. If the options are invalid, the start
-// returns the error of [Options.Validate].
+// returns an error that names each invalid one, with its value.
 func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), shutDown: make(chan struct{})}
-	if b.invalid = opts.Validate(); b.invalid != nil {
+	if b.invalid = opts.validate(); b.invalid != nil {
 		// It will never write, but it must accept events.
 		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock, Filter: opts.Filter}.withDefaults()
+	}
+	if sink, ok := sink.(interface{ MaxInFlight() int }); ok {
+		b.opts.workers = sink.MaxInFlight() // that of package eventstest: a history is always the same
 	}
 	b.clock = b.opts.Clock
 	b.lists = newLists(b, sink)
@@ -99,8 +102,11 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController st
 
 // RecorderOptions of a recorder. The zero value is the default.
 type RecorderOptions struct {
-	// DistinctNotes is [Options].DistinctNotes for the events of this recorder. If
-	// zero, it is that of the broadcaster. If negative, notes distinguish nothing.
+	// DistinctNotes is how many series can differ in their notes alone, for controllers whose
+	// notes distinguish their events, like those of the legacy recorder. If zero, none.
+	//
+	// Further notes share one series, whose note begins with "(combined from similar events): ".
+	// The recorder then formats each note.
 	DistinctNotes int
 	// ReportingInstance is [Options].ReportingInstance for the events of this
 	// recorder. If empty, it is that of the broadcaster.
@@ -126,7 +132,7 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 		broadcaster:   b,
 		references:    reference.Resolver{Scheme: scheme},
 		identity:      id,
-		distinctNotes: max(cmp.Or(opts.DistinctNotes, b.opts.DistinctNotes), 0),
+		distinctNotes: max(opts.DistinctNotes, 0),
 		combinedNote:  opts.CombinedNote,
 	}}
 }

@@ -352,7 +352,7 @@ func TestShutdownOfForbiddenNamespaces(t *testing.T) {
 // Namespaces have hung for long, and much waits in them. Then a shutdown writes what others have.
 func TestShutdownBesideNamespacesThatHang(t *testing.T) {
 	for namespaces, workers := range map[int]int{5: 4, 50: 4, 40: 1} {
-		runInBubble(t, fmt.Sprint(namespaces), Options{Workers: workers}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint(namespaces), Options{workers: workers}, func(t *testing.T, w *world) {
 			w.server.script(func(ctx context.Context, r request) error {
 				if r.Namespace == "ns" {
 					return nil

@@ -41,7 +41,7 @@
 //     sink returns one. A patch that the server applies late fails instead of
 //     overwriting newer data. If several processes write to one Event, the recorder
 //     adds up their counts.
-//   - [Options].Capacity bounds the memory. [Options].Workers, the limit of slow
+//   - [Options].Capacity bounds the memory. The limits of requests in flight, of slow
 //     requests, and the number of event handlers bound the goroutines.
 //   - The recorder repairs what the API server would reject: it truncates values that
 //     are too long, and replaces invalid and missing ones.
@@ -75,8 +75,8 @@
 //     because of its timeout or a missing permission, the server can have them
 //     nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
-//     until the call returns. If [Options].Workers and 100 calls hang, the recorder
-//     writes nothing until one of them returns. [EventSinkImpl] does not hang.
+//     until the call returns. If 104 calls hang, the recorder writes nothing until one
+//     of them returns. [EventSinkImpl] does not hang.
 //   - If a sink returns no resourceVersion, patches do not name one. Then a patch
 //     that the server applies late can overwrite a newer count until the next write.
 package events

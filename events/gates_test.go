@@ -133,7 +133,7 @@ func TestAllWorkersWriteWhenAGateOpens(t *testing.T) {
 			w.server.script(answer)
 			w.flush(t)
 			assert.Len(t, w.server.list(), 40)
-			assert.Equal(t, defaultWorkers, most())
+			assert.Equal(t, minWorkers, most())
 		})
 	}
 }
@@ -167,7 +167,7 @@ func TestRequestRate(t *testing.T) {
 		{qps: 0.5, workers: 4, wantQPS: 0.5, wantBurst: 1},
 		{qps: -1, workers: 4, wantQPS: 1e9, wantBurst: 400}, // no limit: it takes no time
 	} {
-		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps, Workers: tt.workers}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps, workers: tt.workers}, func(t *testing.T, w *world) {
 			const n = 400
 			start := time.Now()
 			for i := range n {

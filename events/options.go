@@ -19,11 +19,16 @@ import (
 
 // The defaults of options that depend on nothing else.
 const (
-	defaultQPS = 50
-	// defaultWorkers bounds how many requests a server gets before the recorder knows
-	// that it pushes back. It is enough for defaultQPS if a response takes 80 ms.
-	defaultWorkers         = 4
+	defaultQPS             = 50
 	defaultShutdownTimeout = 10 * time.Second
+)
+
+// How many requests can be in flight at a time, which bounds how many a server gets before the
+// recorder knows that it pushes back. They suffice for QPS if a response takes 80 ms.
+const (
+	workersPerQPS = 0.08
+	minWorkers    = defaultQPS * 8 / 100
+	maxWorkers    = 32
 )
 
 // maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
@@ -114,13 +119,6 @@ type Options struct {
 	// The others are counted in [Stats].Filtered. Several broadcasters can have the same filter.
 	Filter *Filter
 
-	// DistinctNotes is how many series can differ in their notes alone, for controllers whose
-	// notes distinguish their events, like those of the legacy recorder. If zero, none.
-	//
-	// Further notes share one series, whose note begins with "(combined from similar events): ".
-	// The recorder then formats each note. [RecorderOptions] can override it.
-	DistinctNotes int
-
 	// Capacity is the number of series that are tracked at a time. As many again can wait for
 	// their last write. If zero, 65536.
 	//
@@ -135,19 +133,14 @@ type Options struct {
 	// QPS limits the requests per second. After a quiet time, twice as many can be made at once.
 	// If negative, there is no limit. If zero, 50.
 	//
-	// A limit of less than one request per day is one per day. Shutdown ignores it, because what
-	// it has no time for is lost. The rate limiter of the client is not used; see
-	// [EventSinkImpl].
-	QPS float32
-
-	// Workers is how many requests can be in flight at a time, without up to 100 that take longer
-	// than 100 milliseconds. To reach QPS, the recorder needs QPS × seconds for a response, such as
-	// 50 × 0.08 = 4. If zero, 4.
+	// A limit of less than one request per day is one per day. The rate limiter of the client is
+	// not used; see [EventSinkImpl]. 4 requests can be in flight at a time, or QPS × 0.08, up to 32,
+	// if that is more: QPS is reached if a response takes 80 milliseconds. Up to 100 that take
+	// longer than 100 milliseconds do not count.
 	//
-	// In a namespace whose admission webhook hangs, each request takes until its timeout. While
-	// Shutdown writes what is left, each request that the server handles permits one more at a
-	// time, up to 32, until the server pushes back.
-	Workers int
+	// Shutdown ignores QPS, because what it has no time for is lost. Each request that the server
+	// handles then permits one more at a time, up to 32, until the server pushes back.
+	QPS float32
 
 	// ShutdownTimeout limits [Broadcaster.Shutdown]. Adapt it to the Pod's
 	// terminationGracePeriodSeconds. If zero, 10 seconds.
@@ -170,6 +163,8 @@ type Options struct {
 	// monotonic reading, unlike those of time.Now, ends all series if it jumps ahead by an hour:
 	// the recorder cannot tell the jump from a quiet hour.
 	Clock clock.WithTicker
+
+	workers int // for tests; if zero, those that QPS needs
 }
 
 // Scope says whose series a process continues.
@@ -188,9 +183,8 @@ const (
 	SameController Scope = "SameController"
 )
 
-// Validate returns an error that names every invalid option and its value. It
-// returns nil for the zero value.
-func (o Options) Validate() error {
+// validate returns an error that names every invalid option and its value.
+func (o Options) validate() error {
 	var errs []error
 	fail := func(format string, args ...any) {
 		errs = append(errs, fmt.Errorf("events: Options."+format, args...))
@@ -213,17 +207,8 @@ func (o Options) Validate() error {
 			fail("%s is longer than %v: %v", d.name, maxDuration, d.value)
 		}
 	}
-	for _, n := range []struct {
-		name  string
-		value int
-	}{
-		{"DistinctNotes", o.DistinctNotes},
-		{"Capacity", o.Capacity},
-		{"Workers", o.Workers},
-	} {
-		if n.value < 0 {
-			fail("%s is negative: %d", n.name, n.value)
-		}
+	if o.Capacity < 0 {
+		fail("Capacity is negative: %d", o.Capacity)
 	}
 	if o.EventTTL > 0 && o.EventTTL < time.Second {
 		fail("EventTTL is shorter than a second: %v", o.EventTTL)
@@ -273,7 +258,7 @@ func (o Options) tracker() tracker.Options {
 		EventTTL:          o.EventTTL,
 		Capacity:          o.Capacity,
 		ClusterNamespace:  o.ClusterNamespace,
-		Workers:           o.Workers,
+		Workers:           o.workers,
 		Jitter:            jitter,
 	}
 }
@@ -281,7 +266,7 @@ func (o Options) tracker() tracker.Options {
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	o.Scope = cmp.Or(o.Scope, SameInstance)
-	o.Workers = cmp.Or(o.Workers, defaultWorkers)
+	o.workers = cmp.Or(o.workers, int(min(max(o.QPS*workersPerQPS, minWorkers), maxWorkers)))
 	if o.ListLimit == 0 && o.Scope == SameController {
 		o.ListLimit = listLimitOfControllers
 	}

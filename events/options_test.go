@@ -16,28 +16,24 @@ func TestOptionsValidate(t *testing.T) {
 		{FirstHeartbeat: time.Minute, ClusterNamespace: "default"},
 		{EventTTL: maxDuration, HeartbeatInterval: maxDuration - 1, FirstHeartbeat: maxDuration - 1, FinishAfter: maxDuration, ShutdownTimeout: maxDuration},
 	} {
-		require.NoError(t, valid.Validate())
+		require.NoError(t, valid.validate())
 	}
 	invalid := Options{
 		HeartbeatInterval: -1 * time.Second,
 		FirstHeartbeat:    -2 * time.Second,
 		FinishAfter:       -3 * time.Second,
-		DistinctNotes:     -12,
 		Capacity:          -5,
 		EventTTL:          -6 * time.Second,
 		ClusterNamespace:  "here",
 		QPS:               float32(math.NaN()),
-		Workers:           -8,
 		ShutdownTimeout:   maxDuration + 1,
 	}
-	require.EqualError(t, invalid.Validate(), `events: Options.EventTTL is negative: -6s
+	require.EqualError(t, invalid.validate(), `events: Options.EventTTL is negative: -6s
 events: Options.HeartbeatInterval is negative: -1s
 events: Options.FirstHeartbeat is negative: -2s
 events: Options.FinishAfter is negative: -3s
 events: Options.ShutdownTimeout is longer than 8760h0m0s: 8760h0m0.000000001s
-events: Options.DistinctNotes is negative: -12
 events: Options.Capacity is negative: -5
-events: Options.Workers is negative: -8
 events: Options.QPS is NaN
 events: Options.ClusterNamespace is "here"; the API server accepts "kube-system" and "default"`)
 	for want, o := range map[string]Options{
@@ -52,14 +48,16 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 		`events: Options.Namespaces contains "a.b": must not contain dots`:                 {Namespaces: []string{"a", "a.b", ""}},
 		"events: Options.ShutdownTimeout is negative: -10s":                                {ShutdownTimeout: -10 * time.Second},
 	} {
-		assert.EqualError(t, o.Validate(), want)
+		assert.EqualError(t, o.validate(), want)
 	}
 }
 
 func TestOptionsDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
 	assert.EqualValues(t, 50, o.QPS)
-	assert.Equal(t, 4, o.Workers)
+	for qps, want := range map[float32]int{-1: 4, 0: 4, 1: 4, 75: 6, 400: 32, math.MaxFloat32: 32} {
+		assert.Equal(t, want, Options{QPS: qps}.withDefaults().workers, qps)
+	}
 	assert.Equal(t, 10*time.Second, o.ShutdownTimeout)
 	assert.NotNil(t, o.Clock)
 	assert.Equal(t, 100, newLimiter(o).Burst(), "twice the rate")

@@ -83,7 +83,7 @@ func TestRandomReasons(t *testing.T) {
 					goroutines = max(goroutines, runtime.NumGoroutine())
 				}
 				if i%tt.perSecond == 0 {
-					require.LessOrEqual(t, b.Stats().Tracked, 2*tt.capacity+defaultWorkers, "those in flight do not count")
+					require.LessOrEqual(t, b.Stats().Tracked, 2*tt.capacity+minWorkers, "those in flight do not count")
 					time.Sleep(time.Second)
 				}
 			}
@@ -152,11 +152,11 @@ func TestWaitingIsBoundedByTheTable(t *testing.T) {
 			most := 0
 			w.flood(10, during, func() {
 				stats := w.broadcaster.Stats()
-				require.LessOrEqual(t, stats.Waiting, stats.Tracked+defaultWorkers)
+				require.LessOrEqual(t, stats.Waiting, stats.Tracked+minWorkers)
 				require.LessOrEqual(t, stats.Queue, stats.Waiting)
 				most = max(most, stats.Waiting)
 			})
-			assertBetween(t, 1000, 2*1000+defaultWorkers, most)
+			assertBetween(t, 1000, 2*1000+minWorkers, most)
 		})
 	}
 }
@@ -283,7 +283,7 @@ func TestWarningBeforeAFloodOfNormals(t *testing.T) {
 func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 	workload.Large(t)
 	const n = 5000
-	inBubble(t, Options{QPS: -1, Workers: 1, HeartbeatInterval: 5 * time.Minute, FinishAfter: 20 * time.Minute}, func(t *testing.T, w *world) {
+	inBubble(t, Options{QPS: -1, workers: 1, HeartbeatInterval: 5 * time.Minute, FinishAfter: 20 * time.Minute}, func(t *testing.T, w *world) {
 		for range 2 {
 			for i := range n {
 				w.emit(i)

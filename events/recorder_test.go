@@ -243,7 +243,7 @@ type counter struct {
 func (c counter) String() string { *c.formatted++; return strconv.Itoa(c.n) }
 
 func TestDistinctNotesOfOneRecorder(t *testing.T) {
-	inBubble(t, Options{DistinctNotes: 1}, func(t *testing.T, w *world) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		emit := func(distinct int) {
 			recorder := w.broadcaster.NewRecorderWithOptions(testScheme(), fmt.Sprint(controller, distinct), RecorderOptions{DistinctNotes: distinct})
 			for i := range 5 {
@@ -251,7 +251,7 @@ func TestDistinctNotesOfOneRecorder(t *testing.T) {
 			}
 		}
 		notes := make(map[string][]string)
-		for _, distinct := range []int{-1, 0, 2} {
+		for _, distinct := range []int{-1, 0, 1, 2} {
 			emit(distinct)
 		}
 		w.flush(t)
@@ -259,7 +259,8 @@ func TestDistinctNotesOfOneRecorder(t *testing.T) {
 			notes[event.ReportingController] = append(notes[event.ReportingController], fmt.Sprint(event.Note, " x", countOf(event)))
 		}
 		assert.Equal(t, []string{"note 0 x5"}, notes[controller+"-1"])
-		assert.ElementsMatch(t, []string{"note 0 x1", "(combined from similar events): note 1 x4"}, notes[controller+"0"])
+		assert.Equal(t, []string{"note 0 x5"}, notes[controller+"0"])
+		assert.ElementsMatch(t, []string{"note 0 x1", "(combined from similar events): note 1 x4"}, notes[controller+"1"])
 		assert.ElementsMatch(t, []string{"note 0 x1", "note 1 x1", "(combined from similar events): note 2 x3"}, notes[controller+"2"])
 	})
 }
@@ -270,13 +271,14 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 			s := newLister()
 			for _, instance := range []string{"tester-1", restart.instance} {
 				w := startOn(t, s.server, s, Options{
-					DistinctNotes: 2, Scope: restart.scope, ListLimit: listLimit(restart.list), ReportingInstance: instance,
+					Scope: restart.scope, ListLimit: listLimit(restart.list), ReportingInstance: instance,
 				})
+				recorder := w.distinct(2)
 				w.list()
 				time.Sleep(time.Second)
 				for i := range 4 {
 					for range 2 {
-						w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "job %d is done", i)
+						recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "job %d is done", i)
 					}
 				}
 				w.broadcaster.Shutdown()

@@ -329,10 +329,11 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 
 // Slow rounds over many notes have as many Events as the option permits.
 func TestDistinctNotesInSlowRounds(t *testing.T) {
-	inBubble(t, Options{ListLimit: -1, DistinctNotes: 10}, func(t *testing.T, w *world) {
+	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, w *world) {
+		recorder := w.distinct(10)
 		for range 6 {
 			for note := range 100 {
-				w.recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", note)
+				recorder.Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note %d", note)
 			}
 			time.Sleep(10 * time.Minute)
 		}

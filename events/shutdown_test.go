@@ -40,7 +40,7 @@ func TestStartFails(t *testing.T) {
 		want   []string
 	}{
 		{Options{}, true, []string{"no sink"}},
-		{Options{Workers: -1, ClusterNamespace: "here"}, false, []string{"cannot start", "Workers is negative: -1", `ClusterNamespace is "here"`}},
+		{Options{Capacity: -1, ClusterNamespace: "here"}, false, []string{"cannot start", "Capacity is negative: -1", `ClusterNamespace is "here"`}},
 	} {
 		w := newWorld(t, tt.opts)
 		if tt.noSink {
@@ -177,9 +177,9 @@ func TestShutdownMakesFewerRequestsAtATimeIfTheServerPushesBack(t *testing.T) {
 		}
 		w.broadcaster.Shutdown()
 		requests := w.server.log()
-		require.Greater(t, len(requests), 100+2*defaultWorkers, "more were in flight at a time before")
+		require.Greater(t, len(requests), 100+2*minWorkers, "more were in flight at a time before")
 		last := requests[len(requests)-1].Time
-		assert.LessOrEqual(t, len(slices.DeleteFunc(requests, func(r request) bool { return last.Sub(r.Time) >= 50*time.Millisecond })), defaultWorkers)
+		assert.LessOrEqual(t, len(slices.DeleteFunc(requests, func(r request) bool { return last.Sub(r.Time) >= 50*time.Millisecond })), minWorkers)
 	})
 }
 

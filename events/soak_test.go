@@ -427,7 +427,7 @@ func (s *soak) options() Options {
 	}
 	if s.rng.IntN(2) == 0 {
 		opts.QPS = []float32{-1, 20, 200}[s.rng.IntN(3)]
-		opts.Workers = 1 + s.rng.IntN(16)
+		opts.workers = 1 + s.rng.IntN(16)
 		opts.FirstHeartbeat = time.Duration(1+s.rng.IntN(120)) * time.Second
 		opts.ShutdownTimeout = time.Duration(5+s.rng.IntN(60)) * time.Second
 	}

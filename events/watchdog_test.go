@@ -35,7 +35,7 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)
 		w.flush(t)
-		answer, release := hanging(defaultWorkers)
+		answer, release := hanging(minWorkers)
 		defer release()
 		w.server.script(answer)
 		for i := range 20 {
@@ -44,7 +44,7 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Len(t, w.server.list(), 1, "every worker has one")
 		time.Sleep(4 * time.Minute)
-		assert.Len(t, w.server.list(), 1+20-defaultWorkers, "three of them, one after 1, 2, and 4 minutes, take no place in the namespace")
+		assert.Len(t, w.server.list(), 1+20-minWorkers, "three of them, one after 1, 2, and 4 minutes, take no place in the namespace")
 
 		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {
@@ -110,7 +110,7 @@ func TestHangingList(t *testing.T) {
 // The number of calls is bounded: in a namespace, one more after 1, 2, 4 minutes and so on, and
 // in all. Afterwards, their goroutines have ended.
 func TestEveryCallHangs(t *testing.T) {
-	for namespaces, most := range map[int]int{1: defaultWorkers + 10, 50: schedule.MaxSlow + 50*10} {
+	for namespaces, most := range map[int]int{1: minWorkers + 10, 50: schedule.MaxSlow + 50*10} {
 		runInBubble(t, fmt.Sprint(namespaces), Options{QPS: -1}, func(t *testing.T, w *world) {
 			answer, release := hanging(-1)
 			defer release()
@@ -131,7 +131,7 @@ func TestEveryCallHangs(t *testing.T) {
 			w.flush(t)
 			synctest.Wait()
 			assert.Len(t, w.server.list(), 20*namespaces)
-			assert.EqualValues(t, defaultWorkers, peak())
+			assert.EqualValues(t, minWorkers, peak())
 			assert.Equal(t, atRest, goroutines(t))
 		})
 	}
@@ -155,7 +155,7 @@ func TestSinkEndsTheGoroutine(t *testing.T) {
 		w.flush(t)
 		synctest.Wait()
 		assert.Len(t, w.server.list(), 30)
-		assert.EqualValues(t, defaultWorkers, most())
+		assert.EqualValues(t, minWorkers, most())
 		assert.Equal(t, atRest, goroutines(t))
 	})
 }
@@ -194,7 +194,7 @@ func goroutines(t *testing.T) int {
 func TestShutdownWithHangingCalls(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.unaccounted = true
-		answer, release := hanging(defaultWorkers)
+		answer, release := hanging(minWorkers)
 		w.server.script(answer)
 		for i := range 20 {
 			w.emit(i)
@@ -203,7 +203,7 @@ func TestShutdownWithHangingCalls(t *testing.T) {
 		start := time.Now()
 		w.broadcaster.Shutdown()
 		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
-		assert.Equal(t, map[DropReason]uint64{DropShutdown: defaultWorkers}, w.broadcaster.Stats().Dropped)
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: minWorkers}, w.broadcaster.Stats().Dropped)
 		release()
 		synctest.Wait()
 		assert.EqualValues(t, 20, w.server.delivered(), "what was said to be lost got there after all")

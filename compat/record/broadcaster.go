@@ -46,7 +46,7 @@ func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 	b := &Broadcaster{
 		Broadcaster: compat.NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, c.events), compat.Options{
 			Context:       c.ctx,
-			DistinctNotes: cmp.Or(c.events.DistinctNotes, -1),
+			DistinctNotes: cmp.Or(c.distinctNotes, -1),
 			MessageFunc:   c.correlator.MessageFunc,
 		}),
 		sink:         sink,

@@ -212,7 +212,7 @@ func TestOptions(t *testing.T) {
 	var got events.Options
 	look := WithOptions(func(o *events.Options) { got = *o })
 	NewBroadcaster(look, WithOptions(nil), WithSleepDuration(time.Hour))
-	assert.Equal(t, events.Options{ClusterNamespace: "default", DistinctNotes: 10, HeartbeatInterval: 5 * time.Minute, FirstHeartbeat: time.Second, ListLimit: -1}, got)
+	assert.Equal(t, events.Options{ClusterNamespace: "default", HeartbeatInterval: 5 * time.Minute, FirstHeartbeat: time.Second, ListLimit: -1}, got)
 
 	ctx, with := logged(t.Context())
 	NewBroadcaster(WithContext(ctx), WithCorrelatorOptions(CorrelatorOptions{}))
@@ -226,7 +226,7 @@ func TestOptions(t *testing.T) {
 func TestWithOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.ListLimit, o.DistinctNotes = 0, 0 }))
+		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.ListLimit = 0 }), WithCorrelatorOptions(CorrelatorOptions{MaxEvents: 1}))
 		broadcaster.StartRecordingToSink(s.sink())
 		for _, note := range []string{"a", "b", "c"} {
 			emit(broadcaster, note, 1)
@@ -239,8 +239,8 @@ func TestWithOptions(t *testing.T) {
 		}
 	})
 	ctx, with := logged(t.Context())
-	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Workers = -1 })).StartRecordingToSink(newServer().sink())
-	assert.Len(t, with("Workers is negative: -1"), 1)
+	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Capacity = -1 })).StartRecordingToSink(newServer().sink())
+	assert.Len(t, with("Capacity is negative: -1"), 1)
 }
 
 // Messages that carry progress: people read the latest one, also after a restart, and the

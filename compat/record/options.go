@@ -22,14 +22,16 @@ type config struct {
 	correlator CorrelatorOptions
 	ctx        context.Context
 	events     events.Options
+
+	distinctNotes int // see compat.Options
 }
 
 func newConfig(opts []BroadcasterOption) *config {
 	c := &config{
-		ctx: context.Background(),
+		ctx:           context.Background(),
+		distinctNotes: compat.DefaultDistinctNotes,
 		events: events.Options{
 			ClusterNamespace:  metav1.NamespaceDefault, // as in client-go
-			DistinctNotes:     compat.DefaultDistinctNotes,
 			HeartbeatInterval: legacyrecorder.Heartbeat,
 			FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
 			ListLimit:         -1, // no role for the legacy recorder grants list
@@ -67,9 +69,9 @@ func WithCorrelatorOptions(options CorrelatorOptions) BroadcasterOption {
 		c.correlator = options
 		switch {
 		case options.MaxEvents > 0:
-			c.events.DistinctNotes = options.MaxEvents - 1
+			c.distinctNotes = options.MaxEvents - 1
 		case options.MaxEvents < 0: // client-go converts it to a uint
-			c.events.DistinctNotes = math.MaxInt
+			c.distinctNotes = math.MaxInt
 		}
 		if options.MaxEvents == 1 && options.MessageFunc == nil {
 			c.correlator.MessageFunc = EventAggregatorByReasonMessageFunc

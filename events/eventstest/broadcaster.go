@@ -3,7 +3,6 @@ package eventstest
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -45,9 +44,8 @@ func NewBroadcaster(t *testing.T) *Broadcaster {
 }
 
 // NewBroadcasterWithOptions is like [NewBroadcaster], with options. It fails the test at
-// once if they are invalid or have a Clock. If Workers is zero, there is one worker,
-// which sends one request at a time. ListLimit is always negative, because the server starts
-// empty.
+// once if they are invalid or have a Clock. One request is sent at a time. ListLimit is always
+// negative, because the server starts empty.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()
 	opts, err := prepare(opts)
@@ -58,7 +56,7 @@ func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	b.server.TTL = opts.EventTTL
 	var startErr error
 	b.bubble = newBubble(t, func(t *testing.T) {
-		b.broadcaster = events.NewBroadcasterWithOptions(&b.server, opts)
+		b.broadcaster = events.NewBroadcasterWithOptions(serial{&b.server}, opts)
 		startErr = b.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), testr.New(t)))
 	})
 	t.Cleanup(func() {
@@ -71,16 +69,16 @@ func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	return b
 }
 
+// serial is a sink to which a broadcaster sends one request at a time, so that a test is the same
+// each time.
+type serial struct{ *Server }
+
+func (serial) MaxInFlight() int { return 1 }
+
 // prepare completes the options of a Broadcaster.
 func prepare(opts events.Options) (events.Options, error) {
 	if opts.Clock != nil {
 		return opts, errors.New("eventstest: Options.Clock is set, but a Broadcaster has its own time")
-	}
-	if err := opts.Validate(); err != nil {
-		return opts, fmt.Errorf("eventstest: %w", err)
-	}
-	if opts.Workers == 0 {
-		opts.Workers = 1
 	}
 	opts.ListLimit = -1
 	return opts, nil

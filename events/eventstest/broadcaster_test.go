@@ -204,10 +204,9 @@ func TestPrepare(t *testing.T) {
 		opts, want events.Options
 		err        string
 	}{
-		{want: events.Options{Workers: 1, ListLimit: -1}},
-		{opts: events.Options{Workers: 3, FinishAfter: time.Minute}, want: events.Options{Workers: 3, FinishAfter: time.Minute, ListLimit: -1}},
+		{want: events.Options{ListLimit: -1}},
+		{opts: events.Options{FinishAfter: time.Minute}, want: events.Options{FinishAfter: time.Minute, ListLimit: -1}},
 		{opts: events.Options{Clock: clock.RealClock{}}, err: "eventstest: Options.Clock is set"},
-		{opts: events.Options{Capacity: -1}, err: "Capacity is negative: -1"},
 	} {
 		got, err := prepare(row.opts)
 		if row.err != "" {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/events/eventstest"
 )
 
 func TestOptions(t *testing.T) {
@@ -21,8 +22,11 @@ func TestOptions(t *testing.T) {
 		MaxWindow:   6 * time.Minute,  // a fixed window
 		EventTTL:    20 * time.Minute, // kube-apiserver --event-ttl=20m
 	}
-	assert.NoError(t, opts.Validate())
-	assert.NoError(t, events.Options{MaxWindow: 126 * time.Minute}.Validate())
+	for _, valid := range []events.Options{opts, {MaxWindow: 126 * time.Minute}} {
+		broadcaster := events.NewBroadcasterWithOptions(&eventstest.Server{}, valid)
+		assert.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+		broadcaster.Shutdown()
+	}
 }
 
 func follow(ctx context.Context, configMap *corev1.ConfigMap, filter *events.Filter) {

@@ -24,6 +24,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
@@ -39,9 +40,9 @@ type faultRow struct {
 	name   string
 	http1  bool
 	answer fault
-	// workers is 1 for faults that hit all requests in flight on a connection, so
+	// serial is set for faults that hit all requests in flight on a connection, so
 	// that each request fails once.
-	workers int
+	serial bool
 }
 
 // faultRows has a row for each kind of response. Tests of packages events and eventclient
@@ -53,7 +54,7 @@ func faultRows() []faultRow {
 		{name: "503, page", answer: page(503)},
 		{name: "404, page", answer: page(404)}, // not from an API server that serves Events
 
-		{name: "reset", answer: reset, workers: 1},
+		{name: "reset", answer: reset, serial: true},
 		{name: "reset, HTTP/1.1", answer: reset, http1: true},
 		{name: "stream closed", answer: abort},
 		{name: "EOF", answer: abort, http1: true},
@@ -65,7 +66,7 @@ func faultRows() []faultRow {
 
 		// The server carries the request out, and the response is lost.
 		{name: "done and 500", answer: done(status(500))},
-		{name: "done and reset", answer: done(reset), workers: 1},
+		{name: "done and reset", answer: done(reset), serial: true},
 		{name: "done and reset, HTTP/1.1", answer: done(reset), http1: true},
 		{name: "done and no response", answer: done(silence)},
 		{name: "done and another Event", answer: done(anotherEvent)},
