@@ -134,9 +134,9 @@ type Options struct {
 	// If negative, there is no limit. If zero, 50.
 	//
 	// A limit of less than one request per day is one per day. The rate limiter of the client is
-	// not used; see [EventSinkImpl]. 4 requests can be in flight at a time, or QPS × 0.08, up to 32,
-	// if that is more: QPS is reached if a response takes 80 milliseconds. Up to 100 that take
-	// longer than 100 milliseconds do not count.
+	// not used; see [EventSinkImpl]. The number of requests in flight is limited to 4, or to
+	// QPS × 0.08 if that is more, up to 32: that suffices for QPS if a response takes 80
+	// milliseconds. Up to 100 that take longer than 100 milliseconds do not count.
 	//
 	// Shutdown ignores QPS, because what it has no time for is lost. Each request that the server
 	// handles then permits one more at a time, up to 32, until the server pushes back.
