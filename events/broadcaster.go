@@ -45,7 +45,6 @@ type Broadcaster struct {
 
 	tracker  *tracker.Tracker
 	lists    *lists
-	epoch    time.Time // of the tracker
 	watchers watchers
 	counters counters
 	nameless sync.Once // the line about an object without a name
@@ -82,9 +81,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.clock = b.opts.Clock
 	b.lists = newLists(b, sink)
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
-	b.epoch = b.tracker.Epoch()
 	b.limiter = newLimiter(b.opts)
-	b.lists.limiter = b.limiter
 	b.report = newReporter(b)
 	b.counters = newCounters()
 	b.opts.Filter.broadcasters.Store(b, nil)
@@ -287,7 +284,7 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 	d.beginShutdown()
 	if b.detached() == nil {
 		d.goroutines.Go(func() {
-			if d.despair(flushing) == nil {
+			if d.untilHopeless(flushing) == nil {
 				cancel(errHopeless)
 			}
 		})

@@ -40,17 +40,24 @@ func newLimiter(opts Options) *rate.Limiter {
 // one if it can be made then. Otherwise run starts that at its time.
 type dispatcher struct {
 	b      *Broadcaster
-	ctx    context.Context // ends when the dispatcher is stopped
+	ctx    context.Context // ends when the dispatcher is stopped. No request begins after that
 	cancel context.CancelFunc
-	wake   chan struct{} // see poke
-	// hurry is set when little time is left: the dispatcher ignores the rate limiter.
-	hurry      atomic.Bool
+	// wake has room for one. Invariant: after each change that can make a write possible before
+	// the time that run waits for, it has an element, or run is about to look.
+	wake chan struct{}
+	// hurry is set once, when little time is left, and never reset: the dispatcher ignores the
+	// rate limiter, and lists end.
+	hurry atomic.Bool
+	// goroutines are run, those of requests, of the lists, and of the end of the context. Shutdown
+	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
 	mu       sync.Mutex
-	progress time.Time     // the latest, or when a shutdown began; see despair
+	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
 	took     time.Duration // for how long that request was in flight
-	reserved time.Time     // of the latest reservation. If time goes back, the limiter counts the interval twice
+	// reserved is the time of the latest reservation. It never decreases by less than a second:
+	// if time goes back, the limiter counts the interval twice.
+	reserved time.Time
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -120,7 +127,7 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 		return nil, earlier(advance, request)
 	}
 	hurried := d.hurry.Load()
-	token, delay, at := d.reserve(d.b.limiter, now, hurried)
+	token, delay, at := d.reserve(now, hurried)
 	if delay > 0 && !hurried {
 		return nil, earlier(advance, at.Add(delay))
 	}
@@ -137,9 +144,9 @@ func (d *dispatcher) advance(now time.Time) {
 	d.b.drop(d.b.logger(), nil, d.b.tracker.Advance(now))
 }
 
-// reserve takes the next token of a rate limiter, for a request that can be made after delay. If
+// reserve takes the next token of the rate limiter, for a request that can be made after delay. If
 // waits is false, it takes one only if there is no delay. It acts as of the time at.
-func (d *dispatcher) reserve(limiter *rate.Limiter, now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
+func (d *dispatcher) reserve(now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
 	d.mu.Lock() // a reservation of another goroutine before the cancellation would keep the token
 	defer d.mu.Unlock()
 	at = now
@@ -148,7 +155,7 @@ func (d *dispatcher) reserve(limiter *rate.Limiter, now time.Time, waits bool) (
 		at = d.reserved
 	}
 	d.reserved = at
-	token = limiter.ReserveN(at, 1)
+	token = d.b.limiter.ReserveN(at, 1)
 	if delay = token.DelayFrom(at); delay > 0 && !waits {
 		token.CancelAt(at)
 	}
@@ -213,7 +220,7 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, b
 	b := d.b
 	answered := b.clock.Now()
 	took := answered.Sub(began)
-	b.wrote(w, result.Outcome, took)
+	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, took)
 	drops := b.tracker.Apply(w, result, answered)
 	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
 		d.advanced(answered, took)
@@ -248,11 +255,11 @@ func (d *dispatcher) beginShutdown() {
 	d.b.tracker.Hurry(now)
 }
 
-// despair returns when there was no progress for a while, or for twice as long as the
+// untilHopeless returns when there was no progress for a while, or for twice as long as the
 // latest took: the server is gone, or fails what is left. What it denies or refuses is dropped
-// soon. despair waits for the end of a pause that the server has asked for, if there is time. err
+// soon. It waits for the end of a pause that the server has asked for, if there is time. err
 // is that of ctx if that ends first.
-func (d *dispatcher) despair(ctx context.Context) error {
+func (d *dispatcher) untilHopeless(ctx context.Context) error {
 	deadline, _ := ctx.Deadline()
 	for {
 		now := d.b.clock.Now()

@@ -88,7 +88,7 @@ type occurrence struct {
 // another occurrence, nobody watches, and there is no note and no annotation to keep.
 func (r *recorder) record(o *occurrence) {
 	b := r.broadcaster
-	elapsed := b.clock.Since(b.epoch)
+	elapsed := b.clock.Since(b.tracker.Epoch())
 	var key series.Key
 	if reason, err := r.setKey(&key, o); reason != "" {
 		r.refuse(reason, &key, o, err)

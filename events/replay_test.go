@@ -92,7 +92,6 @@ func (r *replay) fix(b *Broadcaster) {
 	}
 	b.lists.jitter = func(d time.Duration) time.Duration { return d + d/10 }
 	b.tracker = tracker.New(opts, b.clock.Now())
-	b.epoch = b.tracker.Epoch()
 	// One request at a time, and none a round time after another one, when that is slow.
 	b.limiter = rate.NewLimiter(min(b.limiter.Limit(), 1000)*0.9973, 1)
 }

@@ -63,6 +63,14 @@ type requests struct{ namespace, verb string }
 // another Event passes, or these are dropped.
 const single = ""
 
+// pick returns the message for writes, or that for lists.
+func (of requests) pick(write, list string) string {
+	if of.verb == "list" {
+		return list
+	}
+	return write
+}
+
 // failure is a time during which requests fail. The log can have three lines about it: when it
 // begins, after logInterval, and when it is over.
 type failure struct {
@@ -149,14 +157,9 @@ func (r *reporter) failed(of requests, err error, details ...any) {
 	}
 	line, failing := *f, r.failingLocked(now)
 	r.mu.Unlock()
-	message := "Cannot write events, will try again"
-	switch {
-	case of.verb == "list" && lasts >= logInterval:
-		message = "Still cannot list events, will try again"
-	case of.verb == "list":
-		message = "Cannot list events, will try again"
-	case lasts >= logInterval:
-		message = "Still cannot write events, will try again"
+	message := of.pick("Cannot write events, will try again", "Cannot list events, will try again")
+	if lasts >= logInterval {
+		message = of.pick("Still cannot write events, will try again", "Still cannot list events, will try again")
 	}
 	r.b.logger().Error(line.err, message, append(r.details(of, &line, failing, "since", line.since), details...)...)
 }
@@ -208,10 +211,7 @@ func (r *reporter) works(of requests) {
 	if !due {
 		return
 	}
-	message := "Events are written again"
-	if of.verb == "list" {
-		message = "Events are listed again"
-	}
+	message := of.pick("Events are written again", "Events are listed again")
 	r.b.logger().Info(message, r.details(of, f, failing, "failedFor", now.Sub(f.since), "firstErr", f.err)...)
 }
 
@@ -230,12 +230,8 @@ func (r *reporter) logRequest(w *tracker.Write, outcome tracker.Outcome, err err
 	if !logger.Enabled() {
 		return
 	}
-	details := []any{"kind", w.Kind.String(), "outcome", outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
-		"count", w.Series.Count}
-	if err != nil {
-		details = append(details, "err", err)
-	}
-	logger.Info("Sent an event", details...)
+	logger.Info("Sent an event", "kind", w.Kind.String(), "outcome", outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
+		"count", w.Series.Count, "err", err)
 }
 
 // losses are those of one reason that are not logged yet.

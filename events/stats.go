@@ -154,11 +154,6 @@ func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took ti
 	c.durations[verb] = h
 }
 
-// wrote counts a write, and how long its request took.
-func (b *Broadcaster) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
-	b.counters.requested(w.Kind.String(), verbOf(w), outcome, took)
-}
-
 // verbOf returns the verb of the request of a write.
 func verbOf(w *tracker.Write) string {
 	if w.Creates() {
