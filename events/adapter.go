@@ -24,8 +24,7 @@ type adapter struct {
 	logger      klog.Logger
 }
 
-// NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a
-// context.
+// NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a context.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAdapter {
@@ -43,8 +42,7 @@ func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernete
 	return a
 }
 
-// StartRecordingToSink writes events until stopCh is closed. It logs the error if it
-// cannot start.
+// StartRecordingToSink writes events until stopCh is closed. It logs the error if it cannot start.
 func (a *adapter) StartRecordingToSink(stopCh <-chan struct{}) {
 	ctx := klog.NewContext(wait.ContextForChannel(stopCh), a.logger)
 	if err := a.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -57,8 +55,7 @@ func (a *adapter) NewRecorder(name string) EventRecorderLogger {
 	return a.broadcaster.NewRecorder(scheme.Scheme, name)
 }
 
-// DeprecatedNewLegacyRecorder returns a legacy recorder for the types in client-go's
-// scheme.
+// DeprecatedNewLegacyRecorder returns a legacy recorder for the types in client-go's scheme.
 func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderLogger {
 	to := a.broadcaster.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacyrecorder.DistinctNotes})
 	return legacyrecorder.New(to, nil)

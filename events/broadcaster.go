@@ -32,11 +32,10 @@ var (
 // that are cut off.
 const shutdownGrace = time.Second
 
-// Broadcaster records the events of its recorders: it tracks the series that they
-// form, and writes those to a sink. Make one with [NewBroadcaster] or
-// [NewBroadcasterWithOptions]. All methods can be called concurrently, and at any
-// time: events that are emitted before the start wait, and events that are emitted
-// after [Broadcaster.Shutdown] are counted as dropped.
+// Broadcaster records the events of its recorders: it tracks the series that they form, and writes
+// those to a sink. Make one with [NewBroadcaster] or [NewBroadcasterWithOptions]. All methods can
+// be called concurrently, and at any time: events that are emitted before the start wait, and
+// events that are emitted after [Broadcaster.Shutdown] are counted as dropped.
 type Broadcaster struct {
 	sink    EventSink
 	opts    Options
@@ -60,8 +59,7 @@ type Broadcaster struct {
 	shutDown     chan struct{} // closed when Shutdown has ended
 }
 
-// NewBroadcaster returns a broadcaster with default options. See
-// [NewBroadcasterWithOptions].
+// NewBroadcaster returns a broadcaster with default options. See [NewBroadcasterWithOptions].
 func NewBroadcaster(sink EventSink) *Broadcaster {
 	return NewBroadcasterWithOptions(sink, Options{})
 }
@@ -83,16 +81,15 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.limiter = newLimiter(b.opts)
 	b.report = newReporter(b)
-	b.counters = newCounters()
+	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)
 	b.opts.Filter.broadcasters.Store(b, nil)
 	return b
 }
 
-// NewRecorder returns a recorder that emits events in the name of a controller.
-// scheme knows the kinds of objects without a TypeMeta. It can be nil if all have one,
-// or have types of client-go's scheme, which is the second choice. If the API server
-// would reject the name, NewRecorder repairs it and logs that. The recorder is also an
-// [AnnotatedEventRecorder]. It can be used concurrently.
+// NewRecorder returns a recorder that emits events in the name of a controller. scheme knows the
+// kinds of objects without a TypeMeta. It can be nil if all have one, or have types of client-go's
+// scheme, which is the second choice. If the API server would reject the name, NewRecorder repairs
+// it and logs that. The recorder is also an [AnnotatedEventRecorder]. It can be used concurrently.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
 	return b.NewRecorderWithOptions(scheme, reportingController, RecorderOptions{})
 }
@@ -113,9 +110,8 @@ type RecorderOptions struct {
 	CombinedNote func(occurrence *eventsv1.Event) string
 }
 
-// NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of
-// its own, or to use annotations without a type assertion: NewRecorder returns a type
-// of client-go.
+// NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of its own, or
+// to use annotations without a type assertion: NewRecorder returns a type of client-go.
 func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) AnnotatedEventRecorder {
 	id, repairs := sanitize.NewIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
@@ -230,10 +226,9 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	}
 }
 
-// Shutdown ends the intake, writes what the server does not know yet, including the
-// current counts of ongoing series, and stops. It returns after
-// [Options].ShutdownTimeout at the latest, and logs and counts what is left. A second
-// call waits for the first one, at most for as long.
+// Shutdown ends the intake, writes what the server does not know yet, including the current counts
+// of ongoing series, and stops. It returns after [Options].ShutdownTimeout at the latest, and logs
+// and counts what is left. A second call waits for the first one, at most for as long.
 func (b *Broadcaster) Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
 	defer cancel()

@@ -20,8 +20,7 @@ import (
 // for that. A server that asks for more probably means minutes.
 const retryAfterMax = time.Hour
 
-// classify returns what the response of the sink to a create or a list, or else to a
-// patch, means.
+// classify returns what the response of the sink to a create or a list, or else to a patch, means.
 func classify(err error, creates bool) tracker.Result {
 	if err == nil {
 		return tracker.Result{Outcome: tracker.Written}
@@ -82,8 +81,7 @@ func isAnswer(err error) bool {
 }
 
 // isLocal reports whether a sink has returned an error of which no server and no network is the
-// cause. It can be permanent: a client for one namespace returns it for each Event in another
-// one.
+// cause. It can be permanent: a client for one namespace returns it for each Event in another one.
 func isLocal(err error) bool {
 	var response *apierrors.UnexpectedObjectError
 	var network net.Error // also the errors of connections, timeouts, and of package syscall

@@ -298,8 +298,7 @@ func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result
 	return result, err
 }
 
-// callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an
-// error.
+// callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an error.
 func callSink(creates bool, call func() error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {

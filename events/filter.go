@@ -46,13 +46,11 @@ type parsedFilter struct {
 //
 //	reason!=Synced,reason!=Pulled
 //
-// Spaces around a requirement, empty lines, and lines that begin with # are ignored. If
-// nothing is left, the filter selects all events. "type!=Normal,type!=Warning" selects
-// none.
+// Spaces around a requirement, empty lines, and lines that begin with # are ignored. If nothing is
+// left, the filter selects all events. "type!=Normal,type!=Warning" selects none.
 //
 // If text is not valid, Set returns an error with the number of the line and the value that is
-// wrong, and the filter stays as it was. When Set returns, all broadcasters follow the new
-// filter.
+// wrong, and the filter stays as it was. When Set returns, all broadcasters follow the new filter.
 func (f *Filter) Set(text string) error {
 	selectors, err := filter.Parse(text)
 	if err != nil {

@@ -76,10 +76,9 @@ func NewFakeRecorder(bufferSize int) *FakeRecorder {
 	return clientevents.NewFakeRecorder(bufferSize)
 }
 
-// GetFieldSelector is client-go's function. It returns the field selector for the
-// Events about an object, with the field names of the given version of the Events
-// API. It does not select by empty arguments. It returns an error if the version is
-// unknown.
+// GetFieldSelector is client-go's function. It returns the field selector for the Events about an
+// object, with the field names of the given version of the Events API. It does not select by empty
+// arguments. It returns an error if the version is unknown.
 func GetFieldSelector(eventsGroupVersion schema.GroupVersion, regardingGroupVersionKind schema.GroupVersionKind, regardingName string, regardingUID types.UID) (fields.Selector, error) {
 	return clientevents.GetFieldSelector(eventsGroupVersion, regardingGroupVersionKind, regardingName, regardingUID)
 }

@@ -25,10 +25,9 @@ import (
 const maxRecent = 10_000
 
 // The API server has no watch cache for Events. For a list it reads all of them from etcd and
-// decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them
-// takes a hundredth of that. So a process asks how many Events there are, and lists if they
-// are no more than Options.ListLimit. It is no loss if it does not: readers take what is left
-// for Unknown.
+// decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them takes a
+// hundredth of that. So a process asks how many Events there are, and lists if they are no more
+// than Options.ListLimit. It is no loss if it does not: readers take what is left for Unknown.
 const (
 	// listLimitOfInstances is the default of Options.ListLimit in the scope SameInstance, and
 	// listLimitOfControllers in SameController, in which a large cluster has some hundreds of

@@ -44,8 +44,7 @@ const retryJitter = 0.2
 
 func jitter(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) }
 
-// Options of a [Broadcaster]. The zero value stands for the defaults, and suits most
-// controllers.
+// Options of a [Broadcaster]. The zero value stands for the defaults, and suits most controllers.
 //
 // docs/operations.md shows the first paragraph of each comment, and the default.
 type Options struct {
@@ -60,9 +59,8 @@ type Options struct {
 	// Namespaces are those whose Events are listed. Set them if the controller may list in
 	// some namespaces only. If empty, all.
 	//
-	// The list finds the series that earlier processes have left. A series that is not found
-	// this way is found by its name when it occurs again. ListLimit applies to each of the
-	// Namespaces.
+	// The list finds the series that earlier processes have left. A series that is not found this
+	// way is found by its name when it occurs again. ListLimit applies to each of the Namespaces.
 	//
 	// In the scope [SameInstance], the list comes within half of EventTTL after the first
 	// event of a controller. In the scope [SameController], it comes when the broadcaster

@@ -332,9 +332,8 @@ func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 	return suppressed, true
 }
 
-// recoverAndLog recovers from a panic in code of the user, which must not stop the process or
-// the recorder. Defer it. It limits the log lines, because the same panic can occur with every
-// event.
+// recoverAndLog recovers from a panic in code of the user, which must not stop the process or the
+// recorder. Defer it. It limits the log lines, because the same panic can occur with every event.
 func (b *Broadcaster) recoverAndLog(logger klog.Logger, what string) {
 	r := recover()
 	if r == nil {

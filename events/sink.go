@@ -14,9 +14,8 @@ import (
 	"github.com/eventseries/eventseries/internal/eventclient"
 )
 
-// EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name
-// in client-go. Set Interface; with the zero value every call returns an error. It is
-// safe for concurrent use.
+// EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name in client-go.
+// Set Interface; with the zero value every call returns an error. It is safe for concurrent use.
 //
 // If Interface has a REST client, EventSinkImpl sends each request once, without the retries
 // and the rate limiter of the client: the [Broadcaster] has its own. Events have the content

@@ -24,8 +24,7 @@ type Stats struct {
 	// Ended is the number of tracked series that are over, and continue if they recur before
 	// their Events expire. They are the first to be evicted.
 	Ended int
-	// Closing is the number of tracked series that were evicted and wait for their last
-	// write.
+	// Closing is the number of tracked series that were evicted and wait for their last write.
 	Closing int
 	// Capacity is the limit of Singletons, Ongoing, and Ended together, and of Closing. See
 	// [Options].Capacity.
@@ -59,8 +58,7 @@ type Stats struct {
 	// Adopted is the number of series that continued in an Event that was found by its name:
 	// one of an earlier process, or of this one before it evicted the series.
 	Adopted uint64
-	// Restored is the number of series of earlier processes that were found by a
-	// list.
+	// Restored is the number of series of earlier processes that were found by a list.
 	Restored uint64
 	// Queue is the number of series whose write can be sent at the moment, if the rate, the
 	// workers, and the limits of their namespaces permit.
@@ -82,8 +80,7 @@ type Stats struct {
 	Namespaces []NamespaceStats
 }
 
-// NamespaceStats are the numbers of a namespace in which something waits; see
-// [Stats].Namespaces.
+// NamespaceStats are the numbers of a namespace in which something waits; see [Stats].Namespaces.
 type NamespaceStats = tracker.Namespace
 
 // ReasonStats are the numbers of the events with one controller, type, and reason. The
@@ -104,9 +101,8 @@ type ReasonStats struct {
 
 // WriteKey identifies a number of [Stats].Writes.
 type WriteKey struct {
-	// Kind is what the request was for: "create", "recreate", "series", "heartbeat",
-	// "finish", or "flush" writes a series; "look" reads its Event, and "list" those of
-	// earlier processes.
+	// Kind is what the request was for: "create", "recreate", "series", "heartbeat", "finish", or
+	// "flush" writes a series; "look" reads its Event, and "list" those of earlier processes.
 	Kind string
 	// Outcome is what became of it: "written", "pushedBack", "troubled", "denied",
 	// "gone", "changed", "taken", or "refused".
@@ -122,8 +118,7 @@ func (s *Stats) requests() uint64 {
 	return n
 }
 
-// counters are the parts of Stats that the tracker does not count. They can be used
-// concurrently.
+// counters are the parts of Stats that the tracker does not count. They can be used concurrently.
 type counters struct {
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
@@ -134,22 +129,12 @@ type counters struct {
 	durations map[string]Histogram // by verb
 }
 
-func newCounters() counters {
-	return counters{
-		writes:    make(map[WriteKey]uint64),
-		durations: make(map[string]Histogram),
-	}
-}
-
 // requested counts a request, and how long it took.
 func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writes[WriteKey{kind, outcome.String()}]++
-	h, ok := c.durations[verb]
-	if !ok {
-		h = newHistogram()
-	}
+	h := c.durations[verb]
 	h.observe(took)
 	c.durations[verb] = h
 }
@@ -226,20 +211,17 @@ var durationBounds = [...]time.Duration{
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
 }
 
-func newHistogram() Histogram {
-	h := Histogram{Buckets: make(map[time.Duration]uint64)}
-	for _, bound := range durationBounds {
-		h.Buckets[bound] = 0
-	}
-	return h
-}
-
 func (h *Histogram) observe(took time.Duration) {
+	if h.Buckets == nil {
+		h.Buckets = make(map[time.Duration]uint64, len(durationBounds))
+	}
 	h.Count++
 	h.Sum += took
-	for bound := range h.Buckets {
+	for _, bound := range durationBounds {
+		n := h.Buckets[bound]
 		if took <= bound {
-			h.Buckets[bound]++
+			n++
 		}
+		h.Buckets[bound] = n
 	}
 }

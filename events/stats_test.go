@@ -93,7 +93,7 @@ func assertFields(t *testing.T, want, got Stats) {
 }
 
 func TestDurations(t *testing.T) {
-	h := newHistogram()
+	var h Histogram
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
 		h.observe(took)
 	}

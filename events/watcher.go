@@ -21,30 +21,21 @@ import (
 // [Stats].WatcherDropped. stop ends the watch; the handler still gets the events that
 // wait. After [Broadcaster.Shutdown] the error is [ErrShutDown].
 func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (stop func(), err error) {
-	return b.watch(b.logger, handler)
-}
-
-// watch is StartEventWatcher with a logger for panics.
-func (b *Broadcaster) watch(logger func() klog.Logger, handle func(runtime.Object)) (stop func(), err error) {
-	if handle == nil {
+	if handler == nil {
 		return nil, errors.New("events: event handler is nil")
 	}
-	return b.watchers.add(func(object runtime.Object) {
-		defer b.recoverAndLog(logger(), "event handler")
-		handle(object)
+	return b.watchers.add(func(event *eventsv1.Event) {
+		defer b.recoverAndLog(b.logger(), "event handler")
+		handler(event)
 	})
 }
 
-// StartLogging logs every event that is emitted from now on to logger. Use
-// logger.V(n) to set the verbosity. After [Broadcaster.Shutdown] the error is
-// [ErrShutDown].
+// StartLogging logs every event that is emitted from now on to logger. Use logger.V(n) to set the
+// verbosity. After [Broadcaster.Shutdown] the error is [ErrShutDown].
 func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) {
 	logger = safelog.Guard(logger)
-	return b.watch(func() klog.Logger { return logger }, func(object runtime.Object) {
-		event, ok := object.(*eventsv1.Event)
-		if !ok {
-			return
-		}
+	return b.watchers.add(func(event *eventsv1.Event) {
+		defer b.recoverAndLog(logger, "event handler")
 		logger.Info("Event occurred",
 			"object", klog.KRef(event.Regarding.Namespace, event.Regarding.Name),
 			"kind", event.Regarding.Kind, "apiVersion", event.Regarding.APIVersion,
@@ -81,10 +72,9 @@ type watchers struct {
 	done   sync.WaitGroup
 }
 
-// add starts to call handle, which must not panic, with each occurrence. stop ends the
-// watch; handle still gets the events in the queue. stop can be called more than once, and
-// by handle.
-func (ws *watchers) add(handle func(runtime.Object)) (stop func(), err error) {
+// add starts to call handle, which must not panic, with each occurrence. stop ends the watch;
+// handle still gets the events in the queue. stop can be called more than once, and by handle.
+func (ws *watchers) add(handle func(*eventsv1.Event)) (stop func(), err error) {
 	queue := make(chan *eventsv1.Event, watcherQueue)
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
@@ -153,8 +143,7 @@ func ended(group *sync.WaitGroup) <-chan struct{} {
 	return done
 }
 
-// waitFor waits until done is closed or ctx ends. If both are the case, it returns
-// nil.
+// waitFor waits until done is closed or ctx ends. If both are the case, it returns nil.
 func waitFor(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
