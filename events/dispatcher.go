@@ -127,7 +127,7 @@ func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
 		return nil, earlier(advance, request)
 	}
 	hurried := d.hurry.Load()
-	token, delay, at := d.reserve(now, hurried)
+	token, delay, at := d.reserve(d.b.limiter, now, hurried)
 	if delay > 0 && !hurried {
 		return nil, earlier(advance, at.Add(delay))
 	}
@@ -144,9 +144,9 @@ func (d *dispatcher) advance(now time.Time) {
 	d.b.drop(d.b.logger(), nil, d.b.tracker.Advance(now))
 }
 
-// reserve takes the next token of the rate limiter, for a request that can be made after delay. If
+// reserve takes the next token of a rate limiter, for a request that can be made after delay. If
 // waits is false, it takes one only if there is no delay. It acts as of the time at.
-func (d *dispatcher) reserve(now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
+func (d *dispatcher) reserve(limiter *rate.Limiter, now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
 	d.mu.Lock() // a reservation of another goroutine before the cancellation would keep the token
 	defer d.mu.Unlock()
 	at = now
@@ -155,7 +155,7 @@ func (d *dispatcher) reserve(now time.Time, waits bool) (token *rate.Reservation
 		at = d.reserved
 	}
 	d.reserved = at
-	token = d.b.limiter.ReserveN(at, 1)
+	token = limiter.ReserveN(at, 1)
 	if delay = token.DelayFrom(at); delay > 0 && !waits {
 		token.CancelAt(at)
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,9 +52,10 @@ const (
 // goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
 // is listed finds its Event by its name.
 type lists struct {
-	b    *Broadcaster
-	from EventLister   // nil if nothing is listed
-	wake chan struct{} // has room for one; see run
+	b       *Broadcaster
+	from    EventLister   // nil if nothing is listed
+	limiter *rate.Limiter // that of the broadcaster: each request takes a token
+	wake    chan struct{} // has room for one; see run
 
 	jitter func(time.Duration) time.Duration
 
@@ -150,7 +152,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if _, delay, _ := d.reserve(now, true); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+			if _, delay, _ := d.reserve(l.limiter, now, true); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {
