@@ -74,7 +74,9 @@ func TestDefaults(t *testing.T) {
 	} {
 		got := withDefaults(tt.options)
 		assert.Equal(t, [2]time.Duration{tt.want.HeartbeatInterval, tt.want.FirstHeartbeat}, [2]time.Duration{got.HeartbeatInterval, got.FirstHeartbeat}, "%+v", tt.options)
-		assert.NoError(t, got.Validate())
+		broadcaster := events.NewBroadcasterWithOptions(slowSink{}, got)
+		assert.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+		broadcaster.Shutdown()
 	}
 }
 

@@ -77,6 +77,18 @@ func faultRows() []faultRow {
 	}
 }
 
+// serialSink is eventsSink with one request at a time.
+func serialSink(clients *kubernetes.Clientset) events.EventSink {
+	return struct {
+		events.EventSink
+		serial
+	}{eventsSink(clients), serial{}}
+}
+
+type serial struct{}
+
+func (serial) MaxInFlight() int { return 1 }
+
 // TestFaults fails the first try of every create, look-up and patch. Every occurrence must
 // reach the server. All rows run concurrently, whatever -parallel says: they spend their
 // time waiting for delays.
@@ -89,7 +101,11 @@ func TestFaults(t *testing.T) {
 			t.Run(row.name, func(t *testing.T) {
 				f := newFront(t, row.http1)
 				f.answer = row.answer
-				r := startRecording(t, eventsSink, f.config(), events.Options{Workers: row.workers})
+				sink := eventsSink
+				if row.serial {
+					sink = serialSink
+				}
+				r := startRecording(t, sink, f.config(), events.Options{})
 				r.clients = apiserver.Clientset(t) // not through the front
 				requireDelivery(t, f, r, apiserver.Namespace(t))
 			})
