@@ -485,7 +485,7 @@ func TestFix(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
-	assertMoved(t, dir, []string{name, "-related", "./..."}, "go", "vet", "./eventseries/...")
+	assertMoved(t, dir, []string{name, "-related", "./..."}, "go", "list", "-test", "-export", "./eventseries/...")
 }
 
 // The command adds the module that the result imports, in the version that go.mod replaces.

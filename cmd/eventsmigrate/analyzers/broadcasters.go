@@ -38,7 +38,7 @@ func (l *linter) broadcasters() {
 		case v.IsField() || v.Parent() == l.Pkg.Scope():
 			text = "call Shutdown when its last emitter has ended"
 		case f.leaves:
-			text = fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, and defer it in the caller, before the controller runs (docs/migration.md#programs-on-toolsrecord)", v.Name())
+			text = fmt.Sprintf("its recorder leaves the function: return %s.Shutdown, too, up to the function that runs the controller, and defer it there (docs/migration.md#programs-on-toolsrecord)", v.Name())
 		}
 		l.Report(analysis.Diagnostic{Pos: values[i].Pos(), Category: "shutdown", Message: "nothing shuts down the broadcaster: " + text})
 	}

@@ -27,7 +27,7 @@ func (pl *planner) source(f *File, arg ast.Expr, set node) {
 			if kv, ok := e.(*ast.KeyValueExpr); ok && kv.Key.(*ast.Ident).Name == "Component" {
 				component = kv.Value
 			} else {
-				pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host", f.text(valueOf(e)))
+				pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host, unless record.WithOptions sets ReportingInstance", f.text(valueOf(e)))
 			}
 		}
 	}

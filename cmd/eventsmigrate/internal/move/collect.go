@@ -2,10 +2,12 @@ package move
 
 import (
 	"cmp"
+	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
 	"iter"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -408,7 +410,8 @@ func (c *collector) occurs(e ast.Expr, name string) {
 		pl.edit(f, e.Pos(), e.End(), set, qualify(eventsPath)+name)
 		pl.note(e.Pos(), "types", Moved, "%s", name)
 		if owner != "" {
-			pl.gather("exported "+f.Pkg.Path, e.Pos(), "types", "other modules must change, too, if they use these of package "+f.Pkg.Types.Name()+": ", owner)
+			pl.gather("exported "+f.Pkg.Path, e.Pos(), "types", "other modules must change, too, if they use these of package "+f.Pkg.Types.Name()+": ",
+				fmt.Sprintf("%s (%s)", owner, filepath.Base(f.Name)))
 		}
 	}})
 }

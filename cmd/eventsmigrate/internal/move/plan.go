@@ -167,7 +167,7 @@ func (pl *planner) gather(key string, pos token.Pos, rule, text, item string) {
 	if i, ok := pl.gathered[key]; !ok {
 		pl.gathered[key] = len(pl.plan.Items)
 		pl.note(pos, rule, Decide, "%s%s", text, item)
-	} else if text := &pl.plan.Items[i].Text; !strings.HasSuffix(*text, " "+item) {
+	} else if text := &pl.plan.Items[i].Text; !strings.Contains(*text+",", " "+item+",") {
 		*text += ", " + item
 	}
 }
@@ -438,9 +438,12 @@ func (pl *planner) call(c *call) {
 	pl.note(c.expr.Pos(), c.name, Moved, "action %s", action)
 }
 
-// related reports an object that a message names, in one line for each file.
+// related reports an object that the messages of a function name, in one line for each file.
 func (pl *planner) related(c *call, text, x string) {
-	pl.gather(text+c.file.Name, c.expr.Pos(), "related", text, fmt.Sprintf("%s (line %d)", x, pl.Fset.Position(c.expr.Pos()).Line))
+	if c.fun != nil {
+		x = fmt.Sprintf("%s (%s)", x, c.fun.Name.Name)
+	}
+	pl.gather(text+c.file.Name, c.expr.Pos(), "related", text, x)
 }
 
 // annotations makes AnnotatedEventf a method of the new recorder: Eventf without
