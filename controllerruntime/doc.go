@@ -12,11 +12,8 @@
 // Without a broadcaster, NewManager creates one. Pass your own to set options, or to
 // expose metrics:
 //
-//	broadcaster := events.NewBroadcasterWithOptions(compat.NewSink(clientset), events.Options{
-//		Scope: events.SameController, // the next leader continues the series of this one
-//	})
-//	ctrlmetrics.Registry.MustRegister(metrics.NewCollector(broadcaster, metrics.Options{}))
-//	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, broadcaster)
+//	options := controllerruntime.BroadcasterOptions{Events: events.Options{Capacity: 1000}, Registerer: metrics.Registry}
+//	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, controllerruntime.NewBroadcasterOrDie(config, options))
 //
 // If other code creates the manager, use [Wrap] and [ResourceLock].
 //
