@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,6 +45,9 @@ func (l *linter) broadcasters() {
 	}
 }
 
+// constructor is the name of a function that makes a broadcaster, or the adapter of one.
+var constructor = regexp.MustCompile(`^New(Broadcaster|EventBroadcasterAdapter)`)
+
 // newBroadcaster reports whether an expression makes a broadcaster. Those of tests and of
 // generated code may stay open.
 func (l *linter) newBroadcaster(e ast.Expr) bool {
@@ -52,7 +56,7 @@ func (l *linter) newBroadcaster(e ast.Expr) bool {
 		return false
 	}
 	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-	return ok && f.Pkg() != nil && strings.HasPrefix(f.Name(), "NewBroadcaster") && move.IsRecorderPackage(f.Pkg().Path()) &&
+	return ok && f.Pkg() != nil && constructor.MatchString(f.Name()) && move.IsRecorderPackage(f.Pkg().Path()) &&
 		!slices.ContainsFunc(l.Files, func(f *ast.File) bool {
 			return f.FileStart <= e.Pos() && e.Pos() < f.FileEnd && (ast.IsGenerated(f) || strings.HasSuffix(l.Fset.File(e.Pos()).Name(), "_test.go"))
 		})

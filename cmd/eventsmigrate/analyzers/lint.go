@@ -67,6 +67,7 @@ func (l *linter) call(call *ast.CallExpr, forwards bool) {
 		return
 	}
 	note := call.Args[s.Note:]
+	forwards = forwards || s.Action >= 0 && l.passesOn(call.Args[s.Reason], call.Args[s.Action])
 	l.name("reason", call.Args[s.Reason], note, forwards)
 	if s.Action >= 0 {
 		l.name("action", call.Args[s.Action], note, forwards)
@@ -88,6 +89,14 @@ func (l *linter) isRecorder(d ast.Decl) bool {
 		_, ok = move.SignatureOf(l.TypesInfo.Defs[f.Name].(*types.Func))
 	}
 	return ok
+}
+
+// passesOn reports whether a function has parameters for the reason and for the action of its
+// event, so only its callers know them.
+func (l *linter) passesOn(reason, action ast.Expr) bool {
+	f, _ := l.within.(*ast.FuncDecl)
+	return move.Forwards(l.TypesInfo, f, reason) && move.Forwards(l.TypesInfo, f, action) &&
+		move.ObjectOf(l.TypesInfo, reason) != move.ObjectOf(l.TypesInfo, action)
 }
 
 func (l *linter) text(e ast.Expr) string { return move.ConstantOf(l.TypesInfo, l.within, e) }

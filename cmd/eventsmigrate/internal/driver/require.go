@@ -192,7 +192,11 @@ func goCommand(cfg Config, args ...string) (string, error) {
 	out, err := cmd.Output()
 	if err != nil {
 		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return "", errors.New(lines[len(lines)-1])
+		last := len(lines) - 1
+		for last > 0 && strings.HasPrefix(lines[last], "\t") { // it continues the line before
+			last--
+		}
+		return "", errors.New(strings.Join(lines[last:], ""))
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -125,3 +125,8 @@ func (fake) Event(runtime.Object, string, string, string) {}
 func (f fake) Eventf(object runtime.Object, eventtype, reason, messageFmt string, args ...any) {
 	f.Event(object, eventtype, reason, fmt.Sprintf(messageFmt, args...))
 }
+
+// Only the callers know what happened, and what the controller did.
+func passOn(r events.EventRecorder, pod *corev1.Pod, reason, action, format string, args ...any) {
+	r.Eventf(pod, nil, "Normal", reason, action, format, args...)
+}

@@ -68,3 +68,8 @@ func sent(to chan events.EventRecorder) {
 	queued := events.NewBroadcaster(nil) // want `return queued.Shutdown, too`
 	to <- queued.NewRecorder("a")
 }
+
+func either(pod *corev1.Pod) {
+	adapter := events.NewEventBroadcasterAdapter(nil) // want `add: defer adapter.Shutdown\(\)`
+	adapter.NewRecorder("a").Eventf(pod, nil, "Normal", "Started", "Start", "a")
+}

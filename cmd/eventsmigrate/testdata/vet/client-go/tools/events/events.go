@@ -20,3 +20,6 @@ type EventBroadcaster interface {
 
 // NewBroadcaster returns a broadcaster.
 func NewBroadcaster(*EventSinkImpl) EventBroadcaster { return nil }
+
+// NewEventBroadcasterAdapter returns a broadcaster for either group.
+func NewEventBroadcasterAdapter(any) EventBroadcaster { return nil }
