@@ -485,7 +485,7 @@ func TestFix(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
-	assertMoved(t, dir, []string{name, "-related", "./..."}, "go", "list", "-test", "-export", "./eventseries/...")
+	assertMoved(t, dir, name, "-related", "./...")
 }
 
 // The command adds the module that the result imports, in the version that go.mod replaces.
@@ -505,7 +505,7 @@ func TestFixAddsModule(t *testing.T) {
 	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0\n")
 	out, code = start(t, dir, name, "-fix", "./programs/...")
 	assert.Equal(t, exitOK, code, out)
-	assertMoved(t, dir, []string{name, "./programs/..."}, "go", "list", "-test", "-export", "./programs/...")
+	assertMoved(t, dir, name, "./programs/...")
 
 	// Only the user knows which module of a workspace needs it.
 	dir = copyModule(t, "testdata", "programs/manager")
@@ -556,32 +556,15 @@ func TestFixOfNothing(t *testing.T) {
 	assert.Equal(t, string(before), string(after))
 }
 
-// assertMoved asserts that the check of a moved module passes, and that a second run of the
-// tool changes nothing.
-func assertMoved(t *testing.T, dir string, tool []string, check ...string) {
+// assertMoved asserts that a moved module has no errors, and that a second run of the tool changes
+// nothing.
+func assertMoved(t *testing.T, dir string, tool ...string) {
 	t.Helper()
-	out, code := start(t, dir, check[0], check[1:]...)
-	assert.Zero(t, code, out)
-	out, code = start(t, dir, tool[0], append([]string{"-diff"}, tool[1:]...)...)
+	_, err := driver.Load(driver.Config{Dir: dir, Patterns: []string{"./..."}})
+	require.NoError(t, err)
+	out, code := start(t, dir, tool[0], append([]string{"-diff"}, tool[1:]...)...)
 	assert.Zero(t, code, out)
 	assert.Empty(t, out)
-}
-
-// A program whose messages distinguish its events has an Event for each of them after the move,
-// as before.
-func TestMessagesStay(t *testing.T) {
-	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
-	dir := copyModule(t, "testdata", "messages")
-	out, code := start(t, dir, name, "-fix", "-related", "./...")
-	assert.Equal(t, exitOK, code, out)
-	assert.Contains(t, out, "1 of 1 calls emit series, 1 moved")
-	out, code = start(t, dir, "go", "run", "./messages")
-	assert.Zero(t, code, out)
-	for i := range 5 {
-		assert.Contains(t, out, fmt.Sprintf("urgent Preempted Preempted victim-%d\n", i))
-	}
 }
 
 // Packages that get a type that moves through another package compile after the move.
@@ -602,7 +585,7 @@ func TestFixIndirect(t *testing.T) {
 		out, code := start(t, dir, name, "-fix", "-to="+c.target, "./eventseries/...")
 		assert.Equal(t, exitOK, code, out)
 		assert.Contains(t, out, c.want)
-		assertMoved(t, dir, []string{name, "-to=" + c.target, "./eventseries/..."}, "go", "list", "-test", "-export", "./...")
+		assertMoved(t, dir, name, "-to="+c.target, "./eventseries/...")
 	}
 }
 

@@ -125,10 +125,10 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s is variable: programs and people search for it, so use a constant", what)})
 }
 
-// category returns the category of a finding, which is another one in wrappers.
+// category returns the category of a finding, which is another one in wrappers, with the name.
 func (l *linter) category(e ast.Expr, otherwise string) string {
 	if f, _ := l.within.(*ast.FuncDecl); move.Forwards(l.TypesInfo, f, e) {
-		return "wrapper"
+		return "wrapper " + f.Name.Name
 	}
 	return otherwise
 }

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"cmp"
-	"go/ast"
 	"go/token"
 	"go/types"
 	"os"
@@ -35,17 +34,17 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 			return
 		}
 		key := func(o types.Object) string { return o.Pkg().Path() + "." + o.Name() }
-		var pass *analysis.Pass
-		pass = &analysis.Pass{
+		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
 				pos := l.fset.Position(l.origin(d.Pos, l.after[p] != nil, out))
 				rule, id := "lint", pos.String()+d.Message
-				switch d.Category {
+				category, name, _ := strings.Cut(d.Category, " ")
+				switch category {
 				case "shutdown", "series":
 					rule = d.Category
 				case "wrapper": // one line for each file
-					text, name := "wrappers pass on reasons and formats: give them a parameter for the action, and pass constants to them: ", function(pass, d.Pos)
+					const text = "wrappers pass on reasons and formats: give them a parameter for the action, and pass constants to them: "
 					d.Message = text + name
 					for i, o := range list {
 						if o.Pos.Filename == pos.Filename && strings.HasPrefix(o.Text, text) {
@@ -79,18 +78,6 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 		return cmp.Or(strings.Compare(x.Pos.Filename, y.Pos.Filename), x.Pos.Offset-y.Pos.Offset)
 	})
 	return list, err
-}
-
-// function returns the name of the function around a position.
-func function(p *analysis.Pass, pos token.Pos) string {
-	for _, f := range p.Files {
-		for _, d := range f.Decls {
-			if fun, ok := d.(*ast.FuncDecl); ok && fun.Pos() <= pos && pos < fun.End() {
-				return fun.Name.Name
-			}
-		}
-	}
-	return ""
 }
 
 // origin returns the position in the file before the move.

@@ -17,7 +17,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/tools/go/gcexportdata"
 	"golang.org/x/tools/go/packages"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
@@ -58,11 +57,8 @@ type loader struct {
 	// after are the packages that the last check found to change, with the edits.
 	after map[*packages.Package]*result
 
-	// exports are the files with the types of importable packages.
-	exports map[string]string
-
-	// universe are the types from export data, so that each type exists once.
-	universe map[string]*types.Package
+	// dirs are the directories of the files that are read with the bodies of their functions.
+	dirs []string
 
 	mu      sync.Mutex
 	sources map[string][]byte // by name
@@ -89,14 +85,34 @@ func (c Config) flags() (flags []string) {
 }
 
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
-	packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule | packages.NeedExportFile | packages.NeedForTest
+	packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule | packages.NeedDeps | packages.NeedForTest
 
-// parse keeps the source, which edits need.
+// parse keeps the source, which edits need. Of packages that only have types to tell, it drops
+// the bodies of functions: types from source take seconds, and those of compiled packages
+// minutes the first time.
 func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
+	if !l.whole(name) {
+		f, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
+		if f != nil {
+			for _, d := range f.Decls {
+				if fun, ok := d.(*ast.FuncDecl); ok && fun.Type.TypeParams == nil && fun.Name.Name != "init" && fun.Name.Name != "main" {
+					fun.Body = nil
+				}
+			}
+		}
+		return f, err
+	}
 	l.mu.Lock()
 	l.sources[name] = src
 	l.mu.Unlock()
 	return parser.ParseFile(fset, name, src, parser.ParseComments|parser.AllErrors)
+}
+
+// whole reports whether a load needs all of a file: it is below one of the directories.
+func (l *loader) whole(name string) bool {
+	return !strings.Contains(filepath.ToSlash(name), "/vendor/") && slices.ContainsFunc(l.dirs, func(dir string) bool {
+		return strings.HasPrefix(name, dir+string(filepath.Separator))
+	})
 }
 
 func (l *loader) config(mode packages.LoadMode) *packages.Config {
@@ -112,9 +128,9 @@ func (l *loader) load() error {
 	if err != nil {
 		return err
 	}
-	l.cfg.progress("compiling and reading packages")
+	l.cfg.progress("reading packages")
 	cfg := l.config(mode)
-	all, err := packages.Load(cfg, patterns...)
+	all, err := packages.Load(cfg, slices.Concat(patterns, importable)...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLoad, err)
 	}
@@ -152,6 +168,10 @@ func (l *loader) patterns() ([]string, error) {
 	l.cfg.progress("listing packages")
 	out, err := goCommand(l.cfg, "list", "-m", "-f={{.Path}}\t{{.Dir}}")
 	modules := strings.Fields(out)
+	for line := range strings.Lines(out) {
+		_, dir, _ := strings.Cut(strings.TrimSpace(line), "\t")
+		l.dirs = append(l.dirs, dir)
+	}
 	dir, err2 := filepath.Abs(l.cfg.Dir)
 	if err != nil || err2 != nil || len(modules) == 2 && modules[1] == dir && slices.Contains(l.cfg.Patterns, "./...") {
 		return l.cfg.Patterns, nil
@@ -299,75 +319,16 @@ func (i *importer) Import(path string) (*types.Package, error) {
 		return types.Unsafe, nil
 	}
 	p := i.pkg.Imports[path]
-	if p != nil {
-		if t := i.checked[p.ID]; t != nil {
-			return t, nil
-		}
-	}
 	if p == nil || p.Types == nil {
 		p = i.l.byPath[path]
 	}
-	if p == nil {
-		return i.l.importable(path)
+	if p == nil || p.Types == nil {
+		return nil, fmt.Errorf("no required module provides package %s", path)
 	}
 	if t := i.checked[p.ID]; t != nil {
 		return t, nil
 	}
-	if p.Types != nil && p.Types.Complete() {
-		return p.Types, nil
-	}
-	return i.l.export(path, p.ExportFile)
-}
-
-// importable returns the types of a package that only the result of the move imports.
-func (l *loader) importable(path string) (*types.Package, error) {
-	if l.exports == nil {
-		l.exports = map[string]string{}
-		args := slices.Concat([]string{"list", "-e", "-export", "-f={{.ImportPath}} {{.Export}}"}, l.flags, importable)
-		out, err := goCommand(l.cfg, args...)
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(out) {
-			path, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-			l.exports[path] = name
-		}
-	}
-	return l.export(path, l.exports[path])
-}
-
-// export returns the types of a package that is not loaded from source.
-func (l *loader) export(path, name string) (*types.Package, error) {
-	if name == "" {
-		return nil, fmt.Errorf("no required module provides package %s", path)
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	r, err := gcexportdata.NewReader(file) //nolint:staticcheck // go list writes archives
-	if err != nil {
-		return nil, err
-	}
-	if l.universe == nil {
-		l.universe = map[string]*types.Package{}
-		for _, p := range l.byPath {
-			l.know(p.Types)
-		}
-	}
-	return gcexportdata.Read(r, l.fset, l.universe, path)
-}
-
-// know adds a package and those that it imports to the universe.
-func (l *loader) know(t *types.Package) {
-	if t == nil || l.universe[t.Path()] != nil {
-		return
-	}
-	l.universe[t.Path()] = t
-	for _, imported := range t.Imports() {
-		l.know(imported)
-	}
+	return p.Types, nil
 }
 
 // result is a package with the edits.

@@ -14,7 +14,7 @@ import (
 // LoadProgram loads what decides about the events of a program: the packages of the
 // patterns, which it returns first, and with those in their dependencies that emit events
 // and those between them. It loads one build, without tests.
-// All types come from source or from one export file, so that each object exists once.
+// All types come from one load, so that each object exists once.
 func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 	l := newLoader(cfg)
 	graph := l.config(packages.NeedName | packages.NeedFiles | packages.NeedImports | packages.NeedDeps | packages.NeedModule)
@@ -37,6 +37,9 @@ func LoadProgram(cfg Config) (programs, all []*packages.Package, err error) {
 			wanted[p] = false // it emits the events of its callers
 		case !wanted[p]:
 			wanted[p] = emits(p)
+		}
+		if wanted[p] || slices.Contains(roots, p) {
+			l.dirs = append(l.dirs, p.Dir)
 		}
 		if wanted[p] && !slices.Contains(roots, p) {
 			patterns = append(patterns, p.PkgPath)
