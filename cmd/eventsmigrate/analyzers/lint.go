@@ -91,8 +91,7 @@ func (l *linter) isRecorder(d ast.Decl) bool {
 	return ok
 }
 
-// passesOn reports whether a function has parameters for the reason and for the action of its
-// event, so only its callers know them.
+// passesOn reports whether only the callers of a function know the reason and the action.
 func (l *linter) passesOn(reason, action ast.Expr) bool {
 	f, _ := l.within.(*ast.FuncDecl)
 	return move.Forwards(l.TypesInfo, f, reason) && move.Forwards(l.TypesInfo, f, action) &&

@@ -87,9 +87,8 @@ func (c Config) flags() (flags []string) {
 const mode = packages.NeedName | packages.NeedFiles | packages.NeedCompiledGoFiles | packages.NeedImports | packages.NeedTypes |
 	packages.NeedSyntax | packages.NeedTypesInfo | packages.NeedTypesSizes | packages.NeedModule | packages.NeedDeps | packages.NeedForTest
 
-// parse keeps the source, which edits need. Of packages that only have types to tell, it drops
-// the bodies of functions: types from source take seconds, and those of compiled packages
-// minutes the first time.
+// parse keeps the source, which edits need. Of other packages, it drops the bodies of functions:
+// types from source take seconds, and those of compiled packages minutes the first time.
 func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File, error) {
 	if !l.whole(name) {
 		f, err := parser.ParseFile(fset, name, src, parser.SkipObjectResolution)
@@ -130,7 +129,13 @@ func (l *loader) load() error {
 	}
 	l.cfg.progress("reading packages")
 	cfg := l.config(mode)
-	all, err := packages.Load(cfg, slices.Concat(patterns, importable)...)
+	wanted := slices.Clone(patterns)
+	for _, paths := range [][]string{move.Imports, {move.ManagerPath}} {
+		if (&requirements{cfg: l.cfg}).list(paths...) {
+			wanted = append(wanted, paths...)
+		}
+	}
+	all, err := packages.Load(cfg, wanted...)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrLoad, err)
 	}
