@@ -167,13 +167,16 @@ func (h *history) check() {
 	h.failNow()
 }
 
-// failNow ends a test that has failed with the latest steps, and how to repeat them.
+// failNow ends a test that has failed with the latest steps, and how to repeat them. What is wrong
+// comes before that.
 func (h *history) failNow() {
 	h.t.Helper()
 	if h.t.Failed() {
-		tail := h.told[max(0, len(h.told)-*oracleTail):]
+		tail := slices.Clone(h.told[max(0, len(h.told)-*oracleTail):])
+		slices.Reverse(tail)
 		pattern := "^" + strings.ReplaceAll(h.t.Name(), "/", "$/^") + "$"
-		h.t.Fatalf("go test ./internal/tracker -run '%s' -oracle.seed=%d repeats this: %+v, after\n%s", pattern, h.seed, h.w.opts, strings.Join(tail, "\n"))
+		h.t.Fatalf("go test ./internal/tracker -run '%s' -oracle.seed=%d repeats this, the latest step first:\n%s\n%+v",
+			pattern, h.seed, strings.Join(tail, "\n"), h.w.opts)
 	}
 }
 

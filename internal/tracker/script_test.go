@@ -89,18 +89,20 @@ func golden(t *testing.T, file string, run func(command string) string) {
 	if *rewrite {
 		defer func() { require.NoError(t, os.WriteFile(file, []byte(out.String()), 0o666)) }()
 	}
-	for line := range strings.Lines(string(text)) {
-		command, _, _ := strings.Cut(strings.TrimSpace(line), "->")
+	number := 0
+	for want := range strings.Lines(string(text)) {
+		got := want
+		number++
+		command, _, _ := strings.Cut(strings.TrimSpace(want), "->")
 		if command != "" && command[0] != '#' {
 			if result := run(strings.TrimSpace(command)); result != "" {
-				line = fmt.Sprintf("%-28s -> %s\n", strings.TrimRight(command, " "), result)
+				got = fmt.Sprintf("%-28s -> %s\n", strings.TrimRight(command, " "), result)
 			}
 		}
-		out.WriteString(line)
-		require.True(t, *rewrite || !t.Failed(), "after\n%s", out.String())
-	}
-	if !*rewrite {
-		require.Equal(t, string(text), out.String())
+		if !*rewrite && (got != want || t.Failed()) {
+			t.Fatalf("%s:%d\n got %swant %safter\n%s", file, number, got, want, out.String())
+		}
+		out.WriteString(got)
 	}
 }
 
