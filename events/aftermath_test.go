@@ -28,7 +28,7 @@ func TestAfterAFault(t *testing.T) {
 				w.server.script(always(tt.err))
 				for range tt.lasts / time.Minute {
 					for i := range 200 {
-						w.emitIn(fmt.Sprint("ns-", i%namespaces), i)
+						w.emitIn(fmt.Sprint("ns-", i%namespaces), "Normal", i)
 					}
 					time.Sleep(time.Minute)
 				}

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/eventseries/eventseries/internal/workload"
-	"github.com/eventseries/eventseries/series"
 )
 
 // docs/rbac describes how to turn events off in an emergency: withdraw the permission.
@@ -95,9 +94,7 @@ func TestAllNamespacesAreDenied(t *testing.T) {
 				before := len(w.server.log())
 				for range 12 {
 					for i := range series {
-						pod := testPod(i)
-						pod.Namespace = fmt.Sprint("ns-", i%l.namespaces)
-						w.recorder.Eventf(pod, nil, "Normal", "Tested", "Testing", "note")
+						w.emitIn(fmt.Sprint("ns-", i%l.namespaces), "Normal", i)
 					}
 					time.Sleep(5 * time.Minute)
 				}
@@ -165,9 +162,7 @@ func TestShutdownDoesNotWaitForPermission(t *testing.T) {
 				}
 				time.Sleep(time.Minute)
 			}
-			other := testPod(0)
-			other.Namespace = "other"
-			w.recorder.Eventf(other, nil, "Normal", "Tested", "Testing", "note")
+			w.emitIn("other", "Normal", 0)
 			begin, before := time.Now(), len(w.server.log())
 			w.broadcaster.Shutdown()
 			assert.Less(t, time.Since(begin), time.Second)
@@ -230,10 +225,7 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 						}
 						time.Sleep(time.Minute)
 						if emits && minute%7 == 2 {
-							require.True(t, slices.ContainsFunc(w.server.list(), func(e *eventsv1.Event) bool {
-								s, err := series.FromEvent(e)
-								return err == nil && strings.HasPrefix(e.Name, fmt.Sprint("pod-", loop)) && s.StateAt(time.Now()) == series.Ongoing
-							}), "the loop of a permitted object is stale after %d minutes", minute)
+							require.True(t, w.isShown(loop), "the loop of a permitted object is stale after %d minutes", minute)
 						}
 					}
 					for i := range denied {
@@ -336,9 +328,7 @@ func TestShutdownOfForbiddenNamespaces(t *testing.T) {
 			w.server.script(always(statusError(403, 0)))
 			for namespace := range 1000 {
 				for i := range each {
-					pod := testPod(i)
-					pod.Namespace = fmt.Sprint("ns-", namespace)
-					w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+					w.emitIn(fmt.Sprint("ns-", namespace), "Warning", i)
 				}
 			}
 			begin := time.Now()
@@ -362,9 +352,7 @@ func TestShutdownBesideNamespacesThatHang(t *testing.T) {
 			})
 			w.unaccounted = true
 			for i := range 6 * namespaces {
-				pod := testPod(i)
-				pod.Namespace = fmt.Sprint("hangs-", i%namespaces)
-				w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+				w.emitIn(fmt.Sprint("hangs-", i%namespaces), "Warning", i)
 			}
 			time.Sleep(map[int]time.Duration{5: 5 * time.Minute, 50: 5 * time.Minute, 40: 10 * time.Second}[namespaces])
 			for i := range 100 {
@@ -397,9 +385,7 @@ func TestNamespacesThatHang(t *testing.T) {
 				emit := func(pods int) {
 					for i := range pods {
 						for namespace := range hanging {
-							pod := testPod(i)
-							pod.Namespace = fmt.Sprint("hangs-", namespace)
-							w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+							w.emitIn(fmt.Sprint("hangs-", namespace), "Warning", i)
 						}
 					}
 				}
@@ -439,9 +425,7 @@ func TestPushBackInOneNamespace(t *testing.T) {
 			})
 			for i := range 120 {
 				for namespace := range 3 {
-					pod := testPod(i)
-					pod.Namespace = fmt.Sprint("limited-", namespace)
-					w.recorder.Eventf(pod, nil, "Warning", "Tested", "Testing", "note")
+					w.emitIn(fmt.Sprint("limited-", namespace), "Warning", i)
 				}
 				emitted := time.Now()
 				w.emitAs("Warning", i)

@@ -68,30 +68,6 @@ func TestRefusedIsDropped(t *testing.T) {
 	})
 }
 
-// A namespace is deleted with its Events while a loop goes on. Its end is due minutes later.
-func TestNamespaceIsDeletedWithALoop(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.unaccounted = true // what was written is gone as well
-		for range 5 {
-			w.emit(0)
-		}
-		w.flush(t)
-		w.server.remove()
-		w.server.script(func(_ context.Context, r request) error {
-			if r.Verb == "create" {
-				return apierrors.NewNotFound(corev1.Resource("namespaces"), r.Namespace)
-			}
-			return nil
-		})
-		time.Sleep(50 * time.Minute)
-		assert.Equal(t, map[DropReason]uint64{DropNamespaceTerminating: 5}, w.broadcaster.Stats().Dropped)
-		assert.Empty(t, w.logs.with("error"), "nobody needs to do anything")
-		w.emit(0)
-		w.flush(t)
-		assert.Equal(t, map[DropReason]uint64{DropNamespaceTerminating: 6}, w.broadcaster.Stats().Dropped)
-	})
-}
-
 // A namespace is deleted while controllers emit events about what is in it. Nobody needs to do
 // anything, whichever event comes when.
 func TestNamespaceIsDeleted(t *testing.T) {
@@ -116,18 +92,10 @@ func TestNamespaceIsDeleted(t *testing.T) {
 				}
 			}
 			emit(steps[0])
-			creates := func(err error) func(context.Context, request) error {
-				return func(_ context.Context, r request) error {
-					if r.Verb == "create" {
-						return err
-					}
-					return nil
-				}
-			}
 			w.server.remove()
-			w.server.script(creates(namespaceTerminating()))
+			w.server.script(failing("create", namespaceTerminating()))
 			emit(steps[1])
-			w.server.script(creates(gone))
+			w.server.script(failing("create", gone))
 			emit(steps[2])
 			time.Sleep(time.Hour)
 			stats := w.broadcaster.Stats()
@@ -172,10 +140,10 @@ func TestErrorsOfTheClient(t *testing.T) {
 			for i := range 180 {
 				for pod := range tt.pods {
 					if i == 0 || tt.loops {
-						w.emitIn("bad", pod)
+						w.emitIn("bad", "Normal", pod)
 					}
 				}
-				w.emitIn("good", i)
+				w.emitIn("good", "Normal", i)
 				time.Sleep(time.Minute)
 			}
 			assertBetween(t, 4, 10*failing, int(calls.Load()))

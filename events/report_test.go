@@ -153,9 +153,7 @@ func TestPermissionThatComesLate(t *testing.T) {
 		begin := time.Now()
 		w.emit(0) // a patch
 		w.emit(1) // a create
-		other := testPod(2)
-		other.Namespace = "other"
-		w.recorder.Eventf(other, nil, "Normal", "Tested", "Testing", "note")
+		w.emitIn("other", "Normal", 2)
 		close(emitted)
 		synctest.Wait()
 		for _, asked := range []requests{{"ns", "patch"}, {"ns", "create"}, {"other", "create"}} {
@@ -225,13 +223,6 @@ func TestLogLimit(t *testing.T) {
 	allow("one more", logInterval/linesAtOnce, 0, false)
 }
 
-// emitIn emits an event about a pod in a namespace.
-func (w *world) emitIn(namespace string, pod int) {
-	object := testPod(pod)
-	object.Namespace = namespace
-	w.recorder.Eventf(object, nil, "Normal", "Tested", "Testing", "note")
-}
-
 // failIn fails requests in the given namespaces.
 func failIn(err error, namespaces ...string) func(context.Context, request) error {
 	return func(_ context.Context, r request) error {
@@ -264,8 +255,8 @@ func TestOutageOfANamespace(t *testing.T) {
 		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
 			emit := func(pod int) {
 				for _, namespace := range []string{"good", "bad", "worse"} {
-					w.emitIn(namespace, pod)
-					w.emitIn(namespace, 0)
+					w.emitIn(namespace, "Normal", pod)
+					w.emitIn(namespace, "Normal", 0)
 				}
 				time.Sleep(time.Minute)
 			}
@@ -300,7 +291,7 @@ func TestOutageOfTheServer(t *testing.T) {
 		runInBubble(t, name, Options{QPS: -1}, func(t *testing.T, w *world) {
 			emit := func(pod int) {
 				for n := range 1000 {
-					w.emitIn(fmt.Sprint("ns-", n), pod)
+					w.emitIn(fmt.Sprint("ns-", n), "Normal", pod)
 				}
 			}
 			w.server.script(always(io.EOF))

@@ -525,7 +525,7 @@ func TestShutdownIsQuickWithoutHope(t *testing.T) {
 			w.unaccounted = true
 			w.server.script(tt.answer)
 			for i := range 100 {
-				w.emitIn(fmt.Sprint("ns-", i%10), i)
+				w.emitIn(fmt.Sprint("ns-", i%10), "Normal", i)
 			}
 			begin := time.Now()
 			w.broadcaster.Shutdown()

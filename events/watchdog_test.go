@@ -118,7 +118,7 @@ func TestEveryCallHangs(t *testing.T) {
 			synctest.Wait()
 			atRest := goroutines(t)
 			for i := range 20 * namespaces {
-				w.emitIn(fmt.Sprint("ns-", i%namespaces), i)
+				w.emitIn(fmt.Sprint("ns-", i%namespaces), "Normal", i)
 			}
 			time.Sleep(24 * time.Hour)
 			calls := len(w.server.log())

@@ -185,8 +185,15 @@ func (w *world) emit(pod int) { w.emitAs(corev1.EventTypeNormal, pod) }
 
 // emitAs emits an event about the pod with this number.
 func (w *world) emitAs(eventtype string, pod int) {
-	w.recorder.Eventf(testPod(pod), nil, eventtype, "Tested", "Testing", "note")
+	w.emitIn("ns", eventtype, pod)
 	w.server.replay.settle()
+}
+
+// emitIn emits an event about the pod with this number in a namespace.
+func (w *world) emitIn(namespace, eventtype string, pod int) {
+	object := testPod(pod)
+	object.Namespace = namespace
+	w.recorder.Eventf(object, nil, eventtype, "Tested", "Testing", "note")
 }
 
 // flush writes everything.
