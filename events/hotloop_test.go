@@ -36,24 +36,6 @@ func TestHotLoopBeginsWithTwoRequests(t *testing.T) {
 	}
 }
 
-func TestTwoHoursAtOneASecond(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.api.TTL = time.Hour
-		for range 7200 {
-			w.emit(0)
-			time.Sleep(time.Second)
-		}
-		time.Sleep(7 * time.Minute)
-		event := w.server.only(t)
-		assert.EqualValues(t, 7200, countOf(event))
-		assert.Equal(t, series.Finished.String(), stateOf(event))
-		assert.LessOrEqual(t, len(w.server.log()), 7)
-		assert.Equal(t, 1, w.broadcaster.Stats().Ended, "it would continue")
-		time.Sleep(time.Hour) // the Event expires
-		assert.Zero(t, w.broadcaster.Stats().Tracked)
-	})
-}
-
 func verbs(requests []request) []string {
 	var verbs []string
 	for _, r := range requests {

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
@@ -69,37 +68,6 @@ func TestAnswersAreLost(t *testing.T) {
 	}
 }
 
-// A policy refuses the patches of a loop for a while. That changes no name.
-func TestPatchesAreRefused(t *testing.T) {
-	invalid := apierrors.NewInvalid(eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind(), "x", nil)
-	for _, during := range workload.Some(10, 1, 40) { // minutes
-		runInBubble(t, fmt.Sprint(during), Options{ListLimit: -1}, func(t *testing.T, w *world) {
-			w.unaccounted = true
-			emitted := 0
-			loop := func(minutes int) {
-				for range minutes * 6 {
-					w.emit(0)
-					emitted++
-					time.Sleep(10 * time.Second)
-				}
-			}
-			w.server.script(failing("patch", invalid))
-			loop(during)
-			before := len(w.server.log())
-			assert.LessOrEqual(t, before, 1+6, "one request in each wait, which doubles from a minute on")
-			w.server.script(nil)
-			loop(90)
-			time.Sleep(maxWindow)
-			synctest.Wait()
-			event := w.server.only(t)
-			assert.Equal(t, series.Finished.String(), stateOf(event))
-			dropped := w.broadcaster.Stats().Dropped
-			assert.EqualValues(t, emitted, uint64(countOf(event))+dropped[DropRejected])
-			assert.Len(t, dropped, 1)
-		})
-	}
-}
-
 // ofProcess returns the options of a process of a controller without lists.
 func ofProcess(n int, scope Scope) Options {
 	opts := Options{Scope: scope, ListLimit: -1}
@@ -107,70 +75,6 @@ func ofProcess(n int, scope Scope) Options {
 		opts.ReportingInstance = fmt.Sprint("tester-", n)
 	}
 	return opts
-}
-
-// Patches are denied for the first 20 seconds of each process, as when a role reaches an API
-// server late. That changes no name either.
-func TestPatchesAreDeniedAtTheStart(t *testing.T) {
-	for _, scope := range []Scope{SameInstance, SameController} {
-		runBubble(t, string(scope), func(t *testing.T) {
-			s := newServer()
-			emitted := 0
-			for process := range 4 {
-				w := startOn(t, s, s, ofProcess(process, scope))
-				if process > 0 {
-					s.script(failing("patch", statusError(403, 0)))
-				}
-				for second := range 300 {
-					if second == 20 {
-						s.script(nil)
-					}
-					w.emit(0)
-					emitted++
-					time.Sleep(time.Second)
-				}
-				w.broadcaster.Shutdown()
-				assert.Empty(t, w.broadcaster.Stats().Dropped)
-				assert.EqualValues(t, emitted, countOf(s.only(t)))
-			}
-		})
-	}
-}
-
-// A stranger has the base name. The processes of a key find its Event under the next one.
-func TestStrangerHasTheName(t *testing.T) {
-	for _, scope := range []Scope{SameInstance, SameController} {
-		runBubble(t, string(scope), func(t *testing.T) {
-			s := newServer()
-			emitted := 0
-			for process := range 4 {
-				w := startOn(t, s, s, ofProcess(process, scope))
-				if process == 0 {
-					key := series.Key{
-						Regarding: series.Reference{APIVersion: "v1", Kind: "Pod", Namespace: "ns", Name: "pod-0"}, Type: "Normal", Action: "Testing", Reason: "Tested", ReportingController: controller,
-					}
-					if scope == SameInstance {
-						key.ReportingInstance = identityOf(w.recorder).Instance
-					}
-					s.put(&eventsv1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: key.Name(0)}, Reason: "Foreign"})
-				}
-				for range 10 {
-					w.emit(0)
-					emitted++
-					time.Sleep(time.Minute)
-				}
-				w.broadcaster.Shutdown()
-				assert.Empty(t, w.broadcaster.Stats().Dropped)
-			}
-			list := s.list()
-			require.Len(t, list, 2)
-			for _, event := range list {
-				if event.Reason != "Foreign" {
-					assert.EqualValues(t, emitted, countOf(event))
-				}
-			}
-		})
-	}
 }
 
 // A restart, an outage in which every request but the create fails, and another restart.
@@ -265,35 +169,6 @@ func TestWebhookChangesTheKey(t *testing.T) {
 					assert.LessOrEqual(t, requests, 14*hours)
 				})
 			}
-		}
-	}
-}
-
-// The process stops, and the next one finds what a webhook has changed by its label, but not if it
-// has occurred once.
-func TestWebhookChangesTheKeyOverRestarts(t *testing.T) {
-	for field, change := range fakeapi.Fields {
-		for _, scope := range []Scope{SameInstance, SameController} {
-			runBubble(t, fmt.Sprint(field, " ", scope), func(t *testing.T) {
-				s := newServer()
-				s.api.Admit = func(verb string, event *eventsv1.Event) {
-					if verb == "create" || field == "state" {
-						change(event)
-					}
-				}
-				emitted := 0
-				for process := range 4 {
-					w := startOn(t, s, s, ofProcess(process, scope))
-					for range 10 {
-						w.emit(0)
-						emitted++
-						time.Sleep(time.Minute)
-					}
-					w.broadcaster.Shutdown()
-					assert.Empty(t, w.broadcaster.Stats().Dropped)
-				}
-				assert.EqualValues(t, emitted, countOf(s.only(t)))
-			})
 		}
 	}
 }

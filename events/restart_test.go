@@ -61,18 +61,6 @@ var restarts = map[string]struct {
 	"new instance, by listing": {SameController, "tester-2", true},
 }
 
-// Without a list, nobody finds a series that does not occur again.
-func TestSeriesStaysOngoingWithoutAList(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newLister()
-		leave(t, s.server, s, 1, Options{})
-		startOn(t, s.server, s, Options{ListLimit: -1})
-		time.Sleep(2 * finishAfter)
-		synctest.Wait()
-		assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
-	})
-}
-
 func TestRestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
@@ -287,24 +275,6 @@ func TestLeadersInALoop(t *testing.T) {
 		two.broadcaster.Shutdown()
 		assert.EqualValues(t, 4*loops*each, s.delivered())
 		assert.EqualValues(t, 4*loops*each, countOf(s.only(t)))
-	})
-}
-
-// Without the permission to patch, the recorder cannot look at an Event.
-func TestRoleThatOnlyPermitsCreate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newServer()
-		s.script(failing("patch", statusError(403, 0)))
-		first := startOn(t, s, s, Options{})
-		first.emit(0)
-		first.flush(t)
-		first.kill()
-		second := startOn(t, s, s, Options{})
-		second.emit(0)
-		time.Sleep(10 * time.Minute)
-		assert.Equal(t, []string{" x1", " x1"}, statesOf(t, second), "under another name")
-		second.broadcaster.Shutdown()
-		assert.Empty(t, second.dropped())
 	})
 }
 

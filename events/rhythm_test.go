@@ -72,9 +72,6 @@ func (r *rhythm) between(from, to time.Duration) time.Duration {
 	return rhythmLook * (from + 1 + time.Duration(rand.New(rand.NewPCG(r.seed, 1)).Int64N(int64(to-from))))
 }
 
-// beforeLast returns the time of a random look before the last occurrence.
-func (r *rhythm) beforeLast() time.Duration { return r.between(0, r.times[len(r.times)-1]-rhythmLook) }
-
 // run emits the events for four hours. At each look there is one Event, and it says
 // Ongoing from the second occurrence on. change is called before each look.
 func (r *rhythm) run(t *testing.T, change func(now time.Duration)) {
@@ -128,18 +125,9 @@ func TestLoopIsOneSeries(t *testing.T) {
 	})
 }
 
+// A process is shut down at a random time, and again and again after the loop has backed off.
 // TestRestart has a hot loop.
 func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
-	eachRestart(t, func(r *rhythm) func(time.Duration) bool {
-		at := r.beforeLast()
-		return func(now time.Duration) bool { return now == at }
-	})
-}
-
-// eachRestart runs each rhythm with each way to find the series of an earlier process. At the
-// times that stops picks, a process is shut down and the next one starts.
-func eachRestart(t *testing.T, stops func(*rhythm) func(now time.Duration) bool) {
-	t.Helper()
 	for name, restart := range restarts {
 		t.Run(name, func(t *testing.T) {
 			eachRhythm(t, func(t *testing.T, r *rhythm) {
@@ -148,10 +136,10 @@ func eachRestart(t *testing.T, stops func(*rhythm) func(now time.Duration) bool)
 				}
 				opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
 				r.start(t, opts)
-				stopsAt := stops(r)
+				at := r.between(0, r.times[len(r.times)-1]-rhythmLook)
 				opts.ReportingInstance = restart.instance
 				r.run(t, func(now time.Duration) {
-					if stopsAt(now) {
+					if now == at || now%(20*time.Minute) == 5*time.Minute && now > max(time.Hour, at) && now < r.times[len(r.times)-1] {
 						r.broadcaster.Shutdown()
 						r.start(t, opts)
 					}
@@ -279,15 +267,6 @@ func (r *rhythm) killEachHour(t *testing.T, opts Options, instance string, down 
 	assert.Equal(t, series.Finished.String(), stateOf(event))
 	assert.EqualValues(t, emitted, countOf(event))
 	r.on.assertNoProblems(t)
-}
-
-// A process is shut down again and again, after the loop has backed off.
-func TestLoopIsOneSeriesOverManyRestarts(t *testing.T) {
-	eachRestart(t, func(r *rhythm) func(time.Duration) bool {
-		return func(now time.Duration) bool {
-			return now%(20*time.Minute) == 5*time.Minute && now > time.Hour && now < r.times[len(r.times)-1]
-		}
-	})
 }
 
 // While processes are down, a loop is not slow: it ends soon, although its process restarts

@@ -6,7 +6,6 @@ import (
 	"math"
 	goruntime "runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -123,15 +122,17 @@ func TestNeedLeaderElection(t *testing.T) {
 func TestShutdownIgnoresTheRateLimit(t *testing.T) {
 	for _, tt := range []struct {
 		qps     float32
+		takes   time.Duration
 		emitted int
 		before  time.Duration // Shutdown
 		most    int           // requests in that time
 	}{
-		{0, 5000, 0, 100}, // the rate limiter would permit 600 requests during Shutdown
-		{0.05, 200, time.Minute, 9},
+		{0, 2 * time.Millisecond, 5000, 0, 100}, // the rate limiter would permit 600 requests during Shutdown
+		{0, time.Second / 2, 450, 0, 100},       // four at a time would write 72 series
+		{0.05, 2 * time.Millisecond, 200, time.Minute, 9},
 	} {
-		runInBubble(t, fmt.Sprint(tt.qps), Options{QPS: tt.qps}, func(t *testing.T, w *world) {
-			w.server.slow(2 * time.Millisecond)
+		runInBubble(t, fmt.Sprint(tt.qps, " ", tt.takes), Options{QPS: tt.qps}, func(t *testing.T, w *world) {
+			w.server.slow(tt.takes)
 			for i := range tt.emitted {
 				w.emit(i)
 			}
@@ -146,41 +147,6 @@ func TestShutdownIgnoresTheRateLimit(t *testing.T) {
 			assert.Zero(t, w.broadcaster.Stats().Tracked)
 		})
 	}
-}
-
-// Four requests at a time would write 72 series in the nine seconds.
-func TestShutdownMakesMoreRequestsAtATime(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.slow(500 * time.Millisecond)
-		for i := range 450 {
-			w.emit(i)
-		}
-		start := time.Now()
-		w.broadcaster.Shutdown()
-		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
-		require.Empty(t, w.broadcaster.Stats().Dropped)
-		assert.Len(t, w.server.list(), 450)
-	})
-}
-
-func TestShutdownMakesFewerRequestsAtATimeIfTheServerPushesBack(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.slow(50 * time.Millisecond)
-		w.server.script(func(context.Context, request) error {
-			if len(w.server.list()) < 100 {
-				return nil
-			}
-			return statusError(429, 0)
-		})
-		for i := range 200 {
-			w.emit(i)
-		}
-		w.broadcaster.Shutdown()
-		requests := w.server.log()
-		require.Greater(t, len(requests), 100+2*minWorkers, "more were in flight at a time before")
-		last := requests[len(requests)-1].Time
-		assert.LessOrEqual(t, len(slices.DeleteFunc(requests, func(r request) bool { return last.Sub(r.Time) >= 50*time.Millisecond })), minWorkers)
-	})
 }
 
 func TestShutdownRetriesSoon(t *testing.T) {
@@ -509,55 +475,84 @@ func TestNewRecorderDuringShutdown(t *testing.T) {
 	}
 }
 
-// A shutdown does not wait for a server that is gone, or that does not serve the API, nor for
-// one namespace of several. What a slow server stores is written.
-func TestShutdownIsQuickWithoutHope(t *testing.T) {
-	for name, tt := range map[string]struct {
-		answer func(context.Context, request) error
-		lost   int
+// A shutdown sends each series once before it sends one again. So those that are denied or fail
+// hold up no other, and what was never sent is not dropped because others were denied.
+func TestShutdownSendsWhatIsPermitted(t *testing.T) {
+	for i, tt := range []struct {
+		code        int32
+		takes       time.Duration
+		early, late []int // a minute lies between; those below good fail
 	}{
-		"server gone":           {always(urlError(syscall.ECONNREFUSED)), 100},
-		"no such API":           {always(apierrors.NewGenericServerResponse(404, "post", eventResource, "", "404 page not found", 0, true)), 100},
-		"one namespace of ten":  {failIn(statusError(500, 0), "ns-3"), 10},
-		"a server that is slow": {func(context.Context, request) error { time.Sleep(100 * time.Millisecond); return nil }, 0},
+		{403, 5 * time.Millisecond, pods(0, 1), pods(good, good+100)},
+		{403, 5 * time.Millisecond, pods(0, 2), pods(good, good+100)},
+		{403, 5 * time.Millisecond, nil, slices.Concat(pods(0, 30), pods(good, good+100))},
+		{403, 50 * time.Millisecond, nil, slices.Concat(pods(0, 50), pods(good, good+20), pods(50, 100))},
+		{500, 50 * time.Millisecond, nil, slices.Concat(pods(0, 50), pods(good, good+20), pods(50, 100))},
+		{500, 20 * time.Millisecond, nil, slices.Concat(pods(good, good+10), pods(0, 90))},
+		{500, 100 * time.Millisecond, nil, slices.Concat(pods(good, good+100), pods(0, 100))},
+		{500, 300 * time.Millisecond, nil, slices.Concat(pods(good, good+70), pods(0, 30))},
 	} {
-		runInBubble(t, name, Options{ListLimit: -1}, func(t *testing.T, w *world) {
-			w.unaccounted = true
-			w.server.script(tt.answer)
-			for i := range 100 {
-				w.emitIn(fmt.Sprint("ns-", i%10), "Normal", i)
-			}
-			begin := time.Now()
-			w.broadcaster.Shutdown()
-			if tt.lost > 0 {
-				assert.LessOrEqual(t, time.Since(begin), 2*time.Second)
-			}
-			assert.Len(t, w.server.list(), 100-tt.lost)
-		})
+		for _, eventtype := range []string{"Warning", "Normal"} {
+			runInBubble(t, fmt.Sprint(i, " ", eventtype), Options{ListLimit: -1}, func(t *testing.T, w *world) {
+				w.server.slow(tt.takes)
+				w.server.script(bad(tt.code, good))
+				for _, pod := range tt.early {
+					w.emitAs("Warning", pod)
+				}
+				if tt.early != nil {
+					time.Sleep(time.Minute)
+				}
+				passes := 0
+				for _, pod := range tt.late {
+					w.emitAs(eventtype, pod)
+					passes += min(pod/good, 1)
+				}
+				w.broadcaster.Shutdown()
+				assert.Len(t, w.server.list(), passes)
+				if w.unaccounted = tt.code == 500; !w.unaccounted {
+					assert.Equal(t, map[DropReason]uint64{DropDenied: uint64(len(tt.early) + len(tt.late) - passes)}, w.broadcaster.Stats().Dropped)
+				}
+			})
+		}
 	}
 }
 
-// A shutdown writes what does not fail, although the server fails others for seconds before.
-func TestShutdownAmongObjectsThatFail(t *testing.T) {
-	for _, tt := range []struct {
-		takes       time.Duration
-		total, good int
-	}{{300 * time.Millisecond, 100, 70}, {100 * time.Millisecond, 200, 100}, {20 * time.Millisecond, 100, 10}} {
-		runInBubble(t, fmt.Sprint(tt.good, " of ", tt.total, " at ", tt.takes), Options{ListLimit: -1}, func(t *testing.T, w *world) {
-			w.unaccounted = true
-			w.server.script(func(_ context.Context, r request) error {
-				time.Sleep(tt.takes)
-				object, _, _ := strings.Cut(strings.TrimPrefix(r.Name, "pod-"), ".")
-				if n, _ := strconv.Atoi(object); n >= tt.good {
-					return statusError(500, 0)
-				}
-				return nil
-			})
-			for i := range tt.total {
-				w.emit(i)
+// A shutdown waits neither for a permission, nor for a server that is gone or does not serve the API,
+// nor for one namespace of several. One denial can be a token that expires, or an object of its own.
+func TestShutdownIsQuickWithoutHope(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answer           func(context.Context, request) error
+		takes            time.Duration
+		pods, namespaces int
+		lost             uint64
+		reason           DropReason // of these
+		within           time.Duration
+	}{
+		"token":                {once(statusError(401, 0)), 0, 100, 1, 0, "", time.Second},
+		"object":               {bad(403, 1), 0, 100, 1, 1, DropDenied, time.Second},
+		"no permission":        {always(statusError(403, 0)), 5 * time.Millisecond, 1000, 1000, 1000, DropDenied, 7 * time.Second},
+		"20 in each namespace": {always(statusError(403, 0)), 5 * time.Millisecond, 20_000, 1000, 20_000, DropDenied, 7 * time.Second},
+		"server gone":          {always(urlError(syscall.ECONNREFUSED)), 0, 100, 10, 100, DropShutdown, 2 * time.Second},
+		"no such API":          {always(apierrors.NewGenericServerResponse(404, "post", eventResource, "", "404 page not found", 0, true)), 0, 100, 10, 100, DropShutdown, 2 * time.Second},
+		"one namespace of ten": {failIn(statusError(500, 0), "ns-3"), 0, 100, 10, 10, DropShutdown, 2 * time.Second},
+		"slow server":          {nil, 100 * time.Millisecond, 100, 10, 0, "", defaultShutdownTimeout},
+	} {
+		runInBubble(t, name, Options{ListLimit: -1}, func(t *testing.T, w *world) {
+			w.unaccounted = tt.reason == DropShutdown
+			w.server.slow(tt.takes)
+			w.server.script(tt.answer)
+			want := map[DropReason]uint64{}
+			for i := range tt.pods {
+				w.emitIn(fmt.Sprint("ns-", i%tt.namespaces), "Warning", i)
 			}
+			if tt.lost > 0 {
+				want[tt.reason] = tt.lost
+			}
+			begin := time.Now()
 			w.broadcaster.Shutdown()
-			assert.Len(t, w.server.list(), tt.good)
+			assert.LessOrEqual(t, time.Since(begin), tt.within)
+			assert.Equal(t, want, w.broadcaster.Stats().Dropped)
+			assert.Len(t, w.server.list(), tt.pods-int(tt.lost))
 		})
 	}
 }

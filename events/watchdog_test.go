@@ -58,26 +58,6 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 	})
 }
 
-func TestHangingProbe(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.server.script(once(statusError(429, 5)))
-		w.emit(0)
-		synctest.Wait()
-		for i := range 20 {
-			w.emit(i)
-		}
-		answer, release := hanging(1)
-		defer release()
-		w.server.script(answer)
-		time.Sleep(2 * pauseFirst)
-		assert.Len(t, w.server.list(), 19)
-		assert.Zero(t, w.broadcaster.Stats().PausedUntil)
-		release()
-		w.flush(t)
-		assert.Len(t, w.server.list(), 20)
-	})
-}
-
 func TestHangingList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()

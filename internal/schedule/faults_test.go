@@ -255,7 +255,7 @@ func TestFaultsOfAShare(t *testing.T) {
 // An outage of half an hour costs few requests, and everything is written soon after.
 func TestFaultsOutage(t *testing.T) {
 	for name, f := range map[string]fault{"500": fails, "429": limits, "429 for 1 s": limitsFor(time.Second)} {
-		for _, tt := range []struct{ items, namespaces, most int }{{200, 1, 250}, {200, 10, 250}, {200, 50, 400}, {1000, 1000, 3000}} {
+		for _, tt := range []struct{ items, namespaces, most int }{{200, 1, 250}, {200, 10, 250}, {200, 20, 300}, {200, 50, 400}, {200, 200, 450}, {1000, 1000, 3000}} {
 			t.Run(fmt.Sprint(name, "/", tt.namespaces), func(t *testing.T) {
 				t.Parallel()
 				s := newSimulation(t, 1)
