@@ -68,15 +68,6 @@ func TestAnswersAreLost(t *testing.T) {
 	}
 }
 
-// ofProcess returns the options of a process of a controller without lists.
-func ofProcess(n int, scope Scope) Options {
-	opts := Options{Scope: scope, ListLimit: -1}
-	if scope == SameController {
-		opts.ReportingInstance = fmt.Sprint("tester-", n)
-	}
-	return opts
-}
-
 // A restart, an outage in which every request but the create fails, and another restart.
 func TestLookFailsBetweenRestarts(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
@@ -84,8 +75,10 @@ func TestLookFailsBetweenRestarts(t *testing.T) {
 			runBubble(t, fmt.Sprint(scope, " ", outage), func(t *testing.T) {
 				s := newServer()
 				for process := range 3 {
-					opts := ofProcess(process, scope)
-					opts.EventTTL = 3 * time.Hour
+					opts := Options{Scope: scope, ListLimit: -1, EventTTL: 3 * time.Hour}
+					if scope == SameController {
+						opts.ReportingInstance = fmt.Sprint("tester-", process)
+					}
 					w := startOn(t, s, s, opts)
 					minutes := 10
 					if process == 1 {

@@ -326,13 +326,20 @@ func TestEmittingDuringAndAfterShutdown(t *testing.T) {
 	})
 }
 
-// The broadcaster outlives its context for a while, because emitters end later.
+// When its context ends, a broadcaster writes what it has, because many processes end soon after
+// that. It outlives the context for a while, because emitters end later.
 func TestContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Options{})
 		cancel := w.startUntilCancelled(t)
-		w.emit(0)
+		for range 10 {
+			w.emit(0)
+			time.Sleep(time.Second)
+		}
+		require.Less(t, w.server.delivered(), uint64(10))
 		cancel()
+		synctest.Wait()
+		require.EqualValues(t, 10, w.server.delivered())
 		time.Sleep(defaultShutdownTimeout - time.Second)
 		w.emit(1)
 		synctest.Wait()
@@ -343,41 +350,19 @@ func TestContextEnds(t *testing.T) {
 		require.Error(t, d.ctx.Err())
 		d.goroutines.Wait() // a deadlock if one were left
 
+		requests := len(w.server.log())
 		w.emit(1)
 		w.emit(2)
 		synctest.Wait()
-		assert.Len(t, w.server.log(), 2, "it does not write")
+		assert.Len(t, w.server.log(), requests, "it does not write")
 		assert.Equal(t, 3, w.broadcaster.Stats().Tracked, "but it accepts events")
 		require.ErrorContains(t, w.broadcaster.Flush(t.Context()), "2 of 2 series were not flushed: the broadcaster has stopped")
 
 		w.broadcaster.Shutdown()
-		assert.EqualValues(t, 4, w.server.delivered())
+		assert.EqualValues(t, 13, w.server.delivered())
+		assert.Len(t, w.server.log(), requests+2, "only what is new")
 		assert.Empty(t, w.broadcaster.Stats().Dropped)
 		require.NoError(t, w.broadcaster.Flush(t.Context()), "nothing is left")
-		w.assertAccounted(t)
-	})
-}
-
-// Many processes end soon after their context, and do not call Shutdown.
-func TestContextEndsWithoutShutdown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Options{})
-		cancel := w.startUntilCancelled(t)
-		for range 10 {
-			w.emit(0)
-			w.emit(1)
-			time.Sleep(time.Second)
-		}
-		require.Less(t, w.server.delivered(), uint64(20))
-		cancel()
-		synctest.Wait()
-		assert.EqualValues(t, 20, w.server.delivered())
-
-		w.emit(0) // by an emitter that ends later
-		requests := len(w.server.log())
-		w.broadcaster.Shutdown()
-		assert.EqualValues(t, 21, w.server.delivered())
-		assert.Len(t, w.server.log(), requests+1, "only what is new")
 		w.assertAccounted(t)
 	})
 }
