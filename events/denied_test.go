@@ -216,20 +216,34 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 
 // Namespaces have hung for long, and much waits in them. Then a shutdown writes what others have.
 func TestShutdownBesideNamespacesThatHang(t *testing.T) {
-	for namespaces, workers := range map[int]int{5: 4, 50: 4, 40: 1} {
-		runInBubble(t, fmt.Sprint(namespaces), Options{workers: workers}, func(t *testing.T, w *world) {
+	for _, tt := range []struct {
+		namespaces, workers int
+		passes              time.Duration
+		ignores             bool // the sink ignores its context
+	}{
+		{5, 4, 5 * time.Minute, false},
+		{50, 4, 5 * time.Minute, false},
+		{40, 1, 10 * time.Second, false},
+		{1200, 4, 15 * time.Minute, true},
+	} {
+		runInBubble(t, fmt.Sprint(tt.namespaces), Options{workers: tt.workers}, func(t *testing.T, w *world) {
+			release := make(chan struct{})
+			defer close(release)
 			w.server.script(func(ctx context.Context, r request) error {
 				if r.Namespace == "ns" {
 					return nil
 				}
 				<-ctx.Done()
+				if tt.ignores {
+					<-release
+				}
 				return ctx.Err()
 			})
 			w.unaccounted = true
-			for i := range 6 * namespaces {
-				w.emitIn(fmt.Sprint("hangs-", i%namespaces), "Warning", i)
+			for i := range 6 * tt.namespaces {
+				w.emitIn(fmt.Sprint("hangs-", i%tt.namespaces), "Warning", i)
 			}
-			time.Sleep(map[int]time.Duration{5: 5 * time.Minute, 50: 5 * time.Minute, 40: 10 * time.Second}[namespaces])
+			time.Sleep(tt.passes)
 			for i := range 100 {
 				w.emitAs("Warning", 1000+i)
 			}

@@ -444,18 +444,19 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
 // requests have no rate. Each that the server handles makes place for one more, up to
 // hurriedPlaces, until it pushes back. Bulkheads and pauses stay, but what takes long already
-// does not count.
+// does not count, and namespaces in which something does go last.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.advance(now)
 	s.hurried = true
 	for _, item := range s.flights.AppendTo(nil) {
 		if item.Slot().slow && s.flights.At(item) != Never {
 			s.discount(item)
-			s.namespaces[item.Namespace()].hung = true
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
-		for _, node := range s.namespaces[name].pending.nodes {
+		n := s.namespaces[name]
+		n.hung = n.hung || n.hangs > 0
+		for _, node := range n.pending.nodes {
 			s.place(node.item)
 		}
 	}
