@@ -163,6 +163,22 @@ func TestHangs(t *testing.T) {
 	assert.Equal(t, seconds(60, 120, 240, 480, 960), hang)
 }
 
+// What waits in a namespace in which a request hangs is due later. In a shutdown it goes last.
+func TestOrderBesideHangs(t *testing.T) {
+	for late, hurried := range map[time.Duration]bool{later / 2: false, 2 * later: true} {
+		w := newWorld(t, 1)
+		w.add("hangs", 2)
+		require.Len(t, w.sent(), 1)
+		w.now += SlowAfter + hangsAfter
+		w.Wake(w.now)
+		w.Ready(&item{namespace: "healthy"}, w.now+late, w.now)
+		if hurried {
+			w.Hurry(w.now)
+		}
+		assert.Equal(t, []string{"healthy"}, namespaces(w.sent()), late)
+	}
+}
+
 // Requests that take long leave their places to others, up to MaxSlow, and those that hang do.
 func TestPlaces(t *testing.T) {
 	w := newWorld(t, 3)
