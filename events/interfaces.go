@@ -26,8 +26,8 @@ type (
 	// client-go's REST client returns, and the Event that the server stored: without
 	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder drops
 	// the occurrences of an Event for which they return an error of another type six times
-	// in a row, which takes half an hour. It does not call Update. It passes JSON merge patches to Patch, which are valid
-	// strategic merge patches, too.
+	// in a row, which takes half an hour. It does not call Update. It passes JSON merge
+	// patches to Patch, which are valid strategic merge patches, too.
 	EventSink = clientevents.EventSink
 )
 
