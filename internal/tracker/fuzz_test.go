@@ -83,9 +83,10 @@ func FuzzLook(f *testing.F) {
 		if rng.IntN(4) > 0 { // as if it were its own
 			event.Name, event.EventTime = w.Series.Name, metav1.NewMicroTime(time.UnixMicro(e.first))
 		}
-		before := e.count
+		before, response := e.count, event.DeepCopy()
 		drops := tr.Apply(w, Result{Event: event}, now)
 		require.Empty(t, drops)
+		require.Equal(t, response, event, "it belongs to the caller")
 		checkInvariants(t, tr, now, 1)
 		found := read(event)
 		require.GreaterOrEqual(t, e.count, before)

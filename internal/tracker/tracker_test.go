@@ -723,6 +723,23 @@ func TestPlacesAreBounded(t *testing.T) {
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
 
+// A namespace that does not exist was deleted if it has existed lately, or has had the Event.
+func TestMissingNamespace(t *testing.T) {
+	for _, tt := range []struct {
+		kind        Kind
+		existsUntil time.Duration
+		want        DropReason
+	}{
+		{Create, 0, DropNamespaceNotFound}, {Create, time.Hour, DropNamespaceNotFound}, {Create, time.Hour + 1, DropNamespaceTerminating},
+		{Recreate, 0, DropNamespaceTerminating}, {Recreate, time.Hour, DropNamespaceTerminating},
+	} {
+		tr := New(Options{}, start)
+		w := &Write{Kind: tt.kind, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
+		tr.places["ns-a"] = place{existsUntil: tt.existsUntil}
+		assert.Equal(t, tt.want, tr.hear(w, &Result{Outcome: Refused, Reason: DropNamespaceNotFound}, time.Hour), "%+v", tt)
+	}
+}
+
 // A write of the previous process that the server handles late is not one of two writes of this
 // process whose responses were lost, although its count and its time are between theirs.
 func TestLateWriteOfThePreviousProcess(t *testing.T) {
