@@ -49,7 +49,7 @@ func TestBackoff(t *testing.T) {
 		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 32, 32)},
 		"refused":     {Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
 		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
-			slices.Repeat(seconds(600), 15)...), seconds(2400, 2400)...)},
+			slices.Repeat(seconds(600), 15)...), slices.Repeat(seconds(2400), math.MaxUint8)...)},
 		"at least": {Response{Result: Failed, Least: 3 * time.Second}, seconds(3, 4, 8)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestBackoff(t *testing.T) {
 			it := w.add("a", 1)[0]
 			for i, want := range tt.want {
 				require.Equal(t, want, w.fail(it, tt.response), i)
-				require.EqualValues(t, i+1, it.slot.Failures)
+				require.EqualValues(t, min(i+1, math.MaxUint8), it.slot.Failures)
 				w.now += want - 1
 				require.Empty(t, w.sent())
 				w.now++

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func TestThrottle(t *testing.T) {
 	results := map[byte]Result{'f': Failed, 'd': Denied, 'r': Refused, 'p': Passed, '-': None}
 	for in, wants := range map[string][]time.Duration{ // results, again and again, and the time before each retry
-		"f":       seconds(0, 0, 0, 1, 2, 4, 8, 16, 32, 64, 80, 80),
+		"f":       append(seconds(0, 0, 0, 1, 2, 4, 8, 16, 32, 64), slices.Repeat(seconds(80), math.MaxUint8)...),
 		"dr":      seconds(0, 0, 0, 1, 1, 1, 1),
 		"ffffffd": seconds(0, 0, 0, 1, 2, 4, 8, 1, 2, 4),
 		"ffffp":   seconds(0, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0),
