@@ -110,7 +110,7 @@ func TestOrder(t *testing.T) {
 
 	// One failure makes nothing that waits due later, and two do.
 	w = newWorld(t, many)
-	first := w.add("a", 5)
+	first := w.add("a", 3)
 	for _, want := range []bool{true, false} {
 		failed, _ := w.next()
 		w.done(failed, Response{Result: Denied})
