@@ -21,7 +21,7 @@ func TestBackOff(t *testing.T) {
 		last, during time.Duration
 		requests     int // at least
 	}{
-		{429, 16 * time.Second, 2 * time.Minute, 8},
+		{429, 16 * time.Second, time.Minute, 6},
 		{500, retryMax, 6 * time.Hour, 100},
 		{403, 5 * time.Minute, time.Hour, 15},
 	} {

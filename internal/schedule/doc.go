@@ -14,9 +14,8 @@
 //     failures in a row it has 2 requests per second. For how long the server asks, it has none.
 //   - Retries: the first 3 in a row that fail in a namespace wait for nothing but their items,
 //     later ones for an interval that doubles. One that passes ends it. Those of all namespaces
-//     have two such limits: one for namespaces that are healthy or began to fail lately, and one
-//     for the others, so old failures do not delay recent ones. The first retry of a namespace
-//     waits for neither.
+//     have such limits, too: one for those that have failed for about as long, so neither old
+//     nor new failures of others delay them. The first retry of a namespace waits for none.
 //   - Slow: a request that takes longer than [SlowAfter] leaves its place, up to [MaxSlow] of them.
 //     While 16 do, namespaces that probably hang make none, and each of the rest one at a time.
 //     In its namespace it keeps its place, unless it hangs: one request counts no more after a

@@ -193,6 +193,36 @@ func TestFaultsBlip(t *testing.T) {
 	}
 }
 
+// A blip of all namespaces soon after some have begun to fail for good, or an outage long after that:
+// neither the new failures of others nor the old ones hold up those who are well again.
+func TestFaultsBesideThoseOfAnotherAge(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "429 for 30 s": limitsFor(30 * time.Second), "403": denies, "hang": hangs} {
+		for _, sick := range workload.Some(200, 5, 20) {
+			for delay, outages := range map[time.Duration][]time.Duration{
+				30 * time.Second: {5 * time.Second, 30 * time.Second}, 3 * time.Minute: {5 * time.Second, 30 * time.Second}, 2 * time.Hour: {6 * time.Minute, 30 * time.Minute},
+			} {
+				for _, outage := range outages {
+					t.Run(fmt.Sprint(name, "/", sick, "/", delay, "/", outage), func(t *testing.T) {
+						t.Parallel()
+						s := newSimulation(t, 1)
+						s.sicken(sick, f)
+						s.at(delay)
+						s.faults[""] = []fault{{Response: fails.Response, begin: delay, end: delay + outage}}
+						for i := range 20 {
+							s.at(delay + time.Duration(i)*min(outage, 30*time.Second)/20)
+							s.warn(fmt.Sprint("healthy-", i))
+						}
+						s.at(delay + outage + min(10*time.Second+2*outage, 2*time.Minute))
+						_, missing := s.measure()
+						assert.Zero(t, missing)
+						t.Log(s)
+					})
+				}
+			}
+		}
+	}
+}
+
 // Namespaces fail for good. Others notice nothing.
 func TestFaultsOfOthers(t *testing.T) {
 	for name, f := range map[string]fault{
@@ -303,6 +333,21 @@ func TestFaultsOfManyAtOnce(t *testing.T) {
 			t.Log(s)
 		})
 	}
+}
+
+// A sink does not return in many namespaces, each with a new object a minute. Others notice nothing.
+func TestFaultsManyHangForEver(t *testing.T) {
+	s := newSimulation(t, 1)
+	sick := s.sicken(200, neverEnds)
+	s.pass(10*time.Minute, sick, 1)
+	for range 60 {
+		s.warn("healthy")
+		s.pass(time.Minute, sick, 1)
+	}
+	waits, missing := s.measure()
+	assert.Zero(t, missing)
+	assert.LessOrEqual(t, quantile(waits, 1), time.Second)
+	t.Log(s)
 }
 
 // requireTurns requires that no item waits while another one has two turns.

@@ -56,12 +56,19 @@ type lane[T any] struct {
 // The classes of lanes. A shutdown makes requests in their order.
 const (
 	healthy = iota
-	failing // the latest request of the namespace has failed
-	first   // of retries: none of the namespace has failed, so old failures are no news about it
-	recent  // the namespace is healthy, or has not failed for long
-	old
-	classes
+	failing              // the latest request of the namespace has failed
+	first                // of retries: none of the namespace has failed, so old failures are no news about it
+	recent               // the namespace is healthy, or has failed for up to recentAge
+	classes = recent + 8 // in each of the others, it has failed for up to four times as long as in the one before
 )
+
+const recentAge = 12 * time.Second
+
+// longestOfAll returns the longest interval between retries of all of a class: a part of the time for
+// which they have failed, so a namespace is not held up for longer than its own trouble takes.
+func longestOfAll(class int) time.Duration {
+	return min(recentAge/4<<(2*max(0, class-recent)), retryMaxOfAll)
+}
 
 func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
 	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries, first: retryFirst}, until: never, permitted: never}
@@ -72,18 +79,28 @@ func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
 	return n
 }
 
-// classify sets the classes of lanes after a response.
+// classify sets the classes of lanes, after a response or when the failures have become older.
 func (n *namespace[T]) classify(now time.Duration) {
-	n.lanes[fresh].class, n.lanes[tried].class = failing, old
+	n.lanes[fresh].class = failing
 	if n.failures == 0 {
 		n.lanes[fresh].class = healthy
 	}
-	switch {
-	case n.throttle.failures == 0:
+	if n.throttle.failures == 0 {
 		n.lanes[tried].class = first
-	case n.failures == 0 || now-n.since <= later:
-		n.lanes[tried].class = recent
+		return
 	}
+	n.lanes[tried].class = recent
+	for n.lanes[tried].class < classes-1 && n.agesAt() <= now {
+		n.lanes[tried].class++
+	}
+}
+
+// agesAt returns when the failures of n are too old for the class of its retries, or Never.
+func (n *namespace[T]) agesAt() time.Duration {
+	if n.failures == 0 || n.lanes[tried].class == classes-1 {
+		return Never
+	}
+	return n.since + recentAge<<(2*(n.lanes[tried].class-recent))
 }
 
 func (n *namespace[T]) inFlight() int { return n.lanes[fresh].flying + n.lanes[tried].flying }

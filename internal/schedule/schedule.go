@@ -16,7 +16,7 @@ const Several = 16
 const (
 	retryFirst    = time.Second      // also a turn: see lane.order, and namespace.pace
 	retryMax      = 2 * time.Minute  // of an item, and between retries of a namespace
-	retryMaxOfAll = 80 * time.Second // between retries of all
+	retryMaxOfAll = 80 * time.Second // between retries of all: see longestOfAll
 	pushedMax     = 16 * time.Second // after a push-back, which can concern a share of the requests
 	deniedMax     = 5 * time.Minute  // of an item that the server denies
 	deniedLong    = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
@@ -27,10 +27,10 @@ var longest = [...]time.Duration{Failed: retryMax, PushedBack: pushedMax, Denied
 
 // freeRetries is the number of retries that may fail in a row before others wait for more than
 // their items: those of a namespace, and those of all.
-const freeRetries, freeRetriesOfAll = 3, 10
+const freeRetries, freeRetriesOfAll, freeOld = 3, 10, 1 // of all, by age: recent, and older
 
 const (
-	later    = 5 * time.Minute // what is less likely to pass is due this much later, and failures are old
+	later    = 5 * time.Minute // what is less likely to pass is due this much later
 	maxLater = 8               // the number of failures of an item that make it due later
 	maxIdle  = 1000            // the number of namespaces from which idle ones are forgotten
 	maxSick  = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
@@ -170,9 +170,9 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 		s.ready[i] = lanes
 	}
 	for class := range s.throttles {
-		s.throttles[class] = throttle{free: freeRetriesOfAll, first: retryFirst}
+		s.throttles[class] = throttle{free: freeOld, first: longestOfAll(class)}
 	}
-	s.throttles[old] = throttle{free: 1, first: retryMaxOfAll}
+	s.throttles[recent] = throttle{free: freeRetriesOfAll, first: retryFirst}
 	return s
 }
 
@@ -304,7 +304,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	slot.slow = false
 	l.pace = now + retryFirst/2
 	if l.class >= first {
-		s.throttles[l.class].take(now, retryMaxOfAll, s.jitter)
+		s.throttles[l.class].take(now, longestOfAll(l.class), s.jitter)
 		l.throttle.take(now, longest[slot.Last], s.jitter)
 	}
 	l.flying++
@@ -368,6 +368,21 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		s.plan(n)
 		s.forget(n)
 	}
+	for n := s.aging(); n != nil && n.agesAt() <= now; n = s.aging() {
+		n.classify(now)
+		s.plan(n)
+	}
+}
+
+// aging returns the namespace, of those first in their queues, whose class changes next; nil if there
+// is none. Those behind them change theirs when they come first.
+func (s *Schedule[T]) aging() (next *namespace[T]) {
+	for i := range s.ready {
+		if q := &s.ready[i]; i%classes >= recent && q.Len() > 0 && (next == nil || q.First().agesAt() < next.agesAt()) {
+			next = q.First().namespace
+		}
+	}
+	return next
 }
 
 // discount stops counting a request that takes long as in flight.
@@ -377,6 +392,7 @@ func (s *Schedule[T]) discount(item T) {
 	n.lanes[item.Slot().kind()].flying--
 	n.slow--
 	s.slow--
+	n.hung = n.hung || n.hangs > 0 // one alone says nothing about the next
 	n.hangs++
 }
 
@@ -468,6 +484,9 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	s.advance(now)
 	_, request = s.best()
+	if n := s.aging(); n != nil {
+		request = min(request, n.agesAt())
+	}
 	return s.waiting.first(), min(request, s.held.first(), s.paced.first(), s.flights.first())
 }
 

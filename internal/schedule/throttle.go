@@ -49,7 +49,8 @@ func (t *throttle) answer(k kind, result Result, now time.Duration) {
 	default:
 		if t.failures = min(t.failures, math.MaxUint8-1) + 1; t.failures == t.free {
 			t.interval, t.next = t.first, now+t.first
-		} else if result == Denied || result == Refused {
+		}
+		if result == Denied || result == Refused {
 			t.restart(now)
 		}
 	}

@@ -90,7 +90,7 @@ func (w *world) exhaust(class int) {
 // Retries that fail in many namespaces wait for those of all that have failed for as long, until
 // one passes. A new item that passes brings back the first interval.
 func TestRetriesOfAll(t *testing.T) {
-	for class, since := range map[int]time.Duration{recent: 0, old: -time.Hour} {
+	for class, since := range map[int]time.Duration{recent: 0, classes - 1: -100 * time.Hour} {
 		w := newWorld(t, many)
 		for _, name := range names("", 3) {
 			w.retry(name, w.now+since, 1)
@@ -113,14 +113,14 @@ func TestRetriesOfAll(t *testing.T) {
 func TestRetriesWaitForThoseOfTheirClass(t *testing.T) {
 	w := newWorld(t, many)
 	w.retry("recent", w.now, 1)
-	w.retry("old", w.now-time.Hour, 1)
+	w.retry("old", w.now-100*time.Hour, 1)
 	w.retry("first", w.now-time.Hour, 0)
 	w.exhaust(recent)
-	w.exhaust(old)
+	w.exhaust(classes - 1)
 	assert.Equal(t, []string{"first"}, namespaces(w.sent()))
 	w.throttles[recent].next = w.now
 	assert.Equal(t, []string{"recent"}, namespaces(w.sent()))
-	w.throttles[old].next = w.now
+	w.throttles[classes-1].next = w.now
 	assert.Equal(t, []string{"old"}, namespaces(w.sent()))
 }
 
@@ -131,8 +131,8 @@ func TestClasses(t *testing.T) {
 		w.retry(name, w.now, 1)
 	}
 	w.namespaces["2 first"].throttle.failures = 0
-	w.namespaces["3 recent"].since += time.Minute
-	w.now += later + time.Second
+	w.now += recentAge
+	w.namespaces["3 recent"].since = w.now
 	for i, name := range []string{"5 hangs", "1 fails", "0 healthy"} {
 		w.Ready(&item{namespace: name}, w.now+time.Duration(i+1)*time.Hour, w.now)
 	}
