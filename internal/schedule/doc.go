@@ -5,7 +5,7 @@
 //   - What namespaces share: places for requests in flight, turns, and limits of retries while
 //     none passes.
 //   - Order: earliest due first. What is less likely to pass is due 5 minutes later: an item, for
-//     each of its failures; all in a sick namespace; and, after two failures in a row there, what
+//     each of its failures; all in a sick namespace; and, after [Several] failures in a row there, what
 //     waits behind them.
 //   - Item: its own exponential back-off, from 1 second to 2 minutes; after a push-back to 16
 //     seconds; if it is denied, to 5 and then 40 minutes; or to what the caller says.

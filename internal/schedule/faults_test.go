@@ -495,3 +495,19 @@ func TestFaultsLatency(t *testing.T) {
 	assert.LessOrEqual(t, quantile(waits, 1), 50*time.Second) // its response takes 20 of them
 	t.Log(s)
 }
+
+// More new series than QPS permits, of which a few are pushed back, for hours. Those that run are
+// written all the same.
+func TestFaultsOverload(t *testing.T) {
+	s := newSimulation(t, 1)
+	s.qps = 2
+	for range 5 {
+		s.loop("ns")
+	}
+	s.at(time.Minute)
+	s.faults["ns"] = []fault{{Response: limits.Response, share: 0.05}}
+	s.pass(3*time.Hour, []string{"ns"}, 180)
+	for _, it := range s.loops {
+		assert.Less(t, s.now-it.passed, 2*time.Hour)
+	}
+}

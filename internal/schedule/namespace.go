@@ -81,10 +81,7 @@ func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
 
 // classify sets the classes of lanes, after a response or when the failures have become older.
 func (n *namespace[T]) classify(now time.Duration) {
-	n.lanes[fresh].class = failing
-	if n.failures == 0 {
-		n.lanes[fresh].class = healthy
-	}
+	n.lanes[fresh].class = min(n.failures, failing)
 	if n.throttle.failures == 0 {
 		n.lanes[tried].class = first
 		return

@@ -436,7 +436,7 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 			n.since = now
 		}
 		n.hung = n.hung || slot.slow
-		if n.failures > 1 && n.lanes[fresh].items.Len() > 0 { // what waits may be alike: what arrives from now on goes first
+		if n.failures >= Several && n.lanes[fresh].items.Len() > 0 { // what waits may be alike: what arrives from now on goes first
 			n.shift = max(n.shift, now+later-n.lanes[fresh].items.first())
 		}
 		if r.Result == PushedBack && r.RetryAfter > 0 {
