@@ -24,7 +24,7 @@ var (
 )
 
 // gatesSettle is the bound of liveness: a namespace that was denied for long is tried after
-// 48 minutes, and all of its series a few minutes later. See docs/design.md.
+// 40 minutes, and all of its series a few minutes later. See docs/delivery.md.
 const gatesSettle = 56 * time.Minute
 
 // Permissions, webhooks, limits, namespaces, and the server itself fail for random times, which

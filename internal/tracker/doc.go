@@ -16,8 +16,8 @@
 // [Tracker.Restore] adds the Event of an earlier process. [Tracker.Flush], [Tracker.Seal], and
 // [Tracker.Clear] are for a shutdown.
 //
-// The next write follows from the phase, and from the difference of spec and status. The section "The
-// machine" of docs/design.md has the tables of phases and lives.
+// The next write follows from the phase, and from the difference of spec and status. The tables of
+// phases and lives are in docs/delivery.md and docs/design.md.
 //
 // # Files
 //

@@ -8,6 +8,9 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
+	"maps"
+	"math"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -17,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/tracker"
@@ -55,14 +59,15 @@ func duration(d time.Duration) constant.Value { return constant.MakeInt64(int64(
 // code type-checks packages of the root module when somebody asks for one of their constants. Of
 // other modules it knows package time only, and ignores what does not type-check without them.
 type checked struct {
-	fset *token.FileSet
-	std  types.Importer
-	all  map[string]*types.Package
+	fset  *token.FileSet
+	std   types.Importer
+	all   map[string]*types.Package
+	names map[token.Pos]bool // of constants that are numbered with iota
 }
 
 var constants = sync.OnceValue(func() *checked {
 	fset := token.NewFileSet()
-	return &checked{fset, importer.ForCompiler(fset, "source", nil), map[string]*types.Package{}}
+	return &checked{fset, importer.ForCompiler(fset, "source", nil), map[string]*types.Package{}, map[token.Pos]bool{}}
 })
 
 // Import implements [types.Importer].
@@ -85,6 +90,7 @@ func (c *checked) Import(name string) (*types.Package, error) {
 					return nil, err
 				}
 				files = append(files, parsed)
+				c.findNames(parsed)
 			}
 		}
 		config := types.Config{Importer: c, Error: func(error) {}, IgnoreFuncBodies: true}
@@ -94,6 +100,25 @@ func (c *checked) Import(name string) (*types.Package, error) {
 		c.all[name].MarkComplete()
 	}
 	return c.all[name], nil
+}
+
+// findNames finds constants that are names, and no numbers: the value is a position in a list.
+func (c *checked) findNames(file *ast.File) {
+	for _, decl := range file.Decls {
+		if decl, ok := decl.(*ast.GenDecl); ok && decl.Tok == token.CONST {
+			isIota := false
+			ast.Inspect(decl, func(n ast.Node) bool {
+				id, ok := n.(*ast.Ident)
+				isIota = isIota || ok && id.Name == "iota"
+				return true
+			})
+			for _, spec := range decl.Specs {
+				for _, name := range spec.(*ast.ValueSpec).Names {
+					c.names[name.Pos()] = isIota
+				}
+			}
+		}
+	}
 }
 
 // evaluate returns the value of an expression of constants and [derived] values, such as
@@ -159,4 +184,72 @@ func TestValueOf(t *testing.T) {
 		assert.Equal(t, want, got, expression)
 		assert.Equal(t, want == "", err != nil, expression)
 	}
+}
+
+// core are the packages that package events imports.
+var core = []string{"events", "heartbeat", "internal/eventclient", "internal/eventtext", "internal/filter", "internal/legacyrecorder", "internal/reference",
+	"internal/safelog", "internal/sanitize", "internal/schedule", "internal/tracker", "series"}
+
+var shortZeros = strings.NewReplacer("h0m0s", "h", "m0s", "m")
+
+// numbersOfCore returns the constants of the core that are a time, a size, or a number, as package.name, with their values.
+// Limits of the API, which have their names, are of other modules and unknown.
+func numbersOfCore(t *testing.T) map[string]string {
+	t.Helper()
+	numbers := map[string]string{}
+	for _, dir := range core {
+		p, err := constants().Import(module + dir)
+		require.NoError(t, err)
+		for _, name := range p.Scope().Names() {
+			c, ok := p.Scope().Lookup(name).(*types.Const)
+			if !ok || constants().names[c.Pos()] || c.Val().Kind() != constant.Int && c.Val().Kind() != constant.Float {
+				continue
+			}
+			value := c.Val().String()
+			if named, ok := c.Type().(*types.Named); ok {
+				d, _ := constant.Int64Val(c.Val())
+				if value = shortZeros.Replace(time.Duration(d).String()); named.Obj().Name() != "Duration" {
+					continue
+				}
+			}
+			if f, _ := constant.Float64Val(constant.ToFloat(c.Val())); math.Abs(f) < math.MaxInt64 { // otherwise it stands for a time that never comes
+				numbers[path.Base(dir)+"."+name] = value
+			}
+		}
+	}
+	return numbers
+}
+
+// The table of constants has each number of the core, its value, and why. To write the values, and to add and delete rows:
+//
+//	go test ./docs -run TestConstantsAreDocumented -update
+func TestConstantsAreDocumented(t *testing.T) {
+	const design, head = "docs/design.md", "| constant | value | of what, and why | halved; doubled |\n| --- | --- | --- | --- |\n"
+	before, table, ok := strings.Cut(read(t, design), head)
+	require.True(t, ok, "no table of constants")
+	table, after, _ := strings.Cut(table, "\n\n")
+	numbers, rows := numbersOfCore(t), []string{}
+	for row := range strings.Lines(table) {
+		cell, names, values := cells(strings.TrimSpace(row)), []string{}, []string{}
+		require.Len(t, cell, 4, row)
+		for _, name := range codes(cell[0]) {
+			if value, ok := numbers[name]; ok {
+				names, values = append(names, "`"+name+"`"), append(values, value)
+				delete(numbers, name)
+			}
+		}
+		assert.True(t, cell[2] != "" && cell[3] != "", "why, and what breaks? %s", row)
+		if len(names) > 0 {
+			rows = append(rows, fmt.Sprintf("| %s | %s | %s | %s |", strings.Join(names, ", "), strings.Join(values, ", "), cell[2], cell[3]))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(numbers)) {
+		rows = append(rows, fmt.Sprintf("| `%s` | %s |  |  |", name, numbers[name]))
+	}
+	want := strings.Join(rows, "\n")
+	if *update {
+		require.NoError(t, os.WriteFile(filepath.Join(root, design), []byte(before+head+want+"\n\n"+after), 0o600))
+		return
+	}
+	assert.Equal(t, want, strings.TrimSpace(table), "run go test ./docs -run TestConstantsAreDocumented -update, and say why")
 }
