@@ -66,6 +66,7 @@ func TestFlowControlManifest(t *testing.T) {
 
 	schema, level := applyFlowControl(t, admin)
 	awaitRoute(t, a.config(config), eventsURL, schema)
+	awaitRoute(t, a.config(config), "/api/v1/namespaces/"+namespace+"/events", schema) // of compat/record and compat.NewSink
 
 	own := a.config(config)
 	r := newRecording(t, eventsSink, own, events.Options{Namespaces: []string{""}})
