@@ -1,7 +1,6 @@
 package docs
 
 import (
-	"fmt"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/mod/modfile"
 )
 
 // The tests that pages name exist. TestFacts checks those in facts.txt.
@@ -44,31 +42,6 @@ func TestPagesThatFilesNameExist(t *testing.T) {
 		}
 	})
 	assert.Greater(t, n, 5)
-}
-
-// The table of versions has those that the modules of the tests require.
-func TestVersions(t *testing.T) {
-	var table strings.Builder
-	for _, row := range readPage(t, "docs/compatibility.md").tableAfter(t, "## Versions") {
-		table.WriteString(strings.Join(row, " ") + "\n")
-	}
-	for _, v := range []struct{ of, gomod, path string }{
-		{"client-go", "go.mod", "k8s.io/client-go"}, {"client-go", "test/go.mod", "k8s.io/client-go"},
-		{"controller-runtime", "controllerruntime/go.mod", "sigs.k8s.io/controller-runtime"}, {"controller-runtime", "test/go.mod", "sigs.k8s.io/controller-runtime"},
-		{"Kubernetes API server", "test/controlplane/go.mod", "k8s.io/kubernetes"},
-		{"Go", "go.mod", "go"}, {"Go", "test/go.mod", "go"},
-	} {
-		file, err := modfile.Parse(v.gomod, []byte(read(t, v.gomod)), nil)
-		require.NoError(t, err)
-		version := file.Go.Version[:4]
-		for _, r := range file.Require {
-			if r.Mod.Path == v.path {
-				version = strings.TrimPrefix(r.Mod.Version, "v")
-			}
-		}
-		row := regexp.MustCompile(fmt.Sprintf(`(?m)^%s (?:.*[ v])?%s\b`, v.of, regexp.QuoteMeta(version)))
-		assert.True(t, row.MatchString(table.String()), "the row of %s lacks %s, which %s has", v.of, version, v.gomod)
-	}
 }
 
 var (

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
@@ -16,30 +16,24 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// timelines are those of docs/delivery.md, by heading: when series occur for the first time, each by its namespace and object, and
-// which responses of the server are 500 or lost. A lost one is a write that the server has stored. Those of loops occur each 10 seconds.
+// timelines are those of docs/delivery.md, by heading: when objects have events, and which responses are 500, or lost after the
+// server has stored the write.
 var timelines = map[string]struct {
-	loops, single map[string]time.Duration
-	until         time.Duration
-	fault         func(namespace string, at time.Duration) string
+	loops map[string]time.Duration // since when, each 10 seconds
+	once  map[string]time.Duration
+	until time.Duration
+	fault func(namespace string, at time.Duration) string
 }{
 	"### 500 for 50 minutes": {
-		loops: map[string]time.Duration{"shop/web": 0}, single: map[string]time.Duration{"shop/db": 40 * time.Minute, "bank/api": 45 * time.Minute},
-		until: 2 * time.Hour,
+		loops: map[string]time.Duration{"shop/web": 0}, once: map[string]time.Duration{"shop/db": 40 * time.Minute, "bank/api": 45 * time.Minute}, until: 2 * time.Hour,
 		fault: func(namespace string, at time.Duration) string {
-			if namespace == "shop" && at >= 20*time.Minute && at < 70*time.Minute {
-				return "500"
-			}
-			return ""
+			return map[bool]string{true: "500"}[namespace == "shop" && at >= 20*time.Minute && at < 70*time.Minute]
 		},
 	},
 	"## A response is lost": {
 		loops: map[string]time.Duration{"shop/web": 0}, until: 35 * time.Minute,
 		fault: func(_ string, at time.Duration) string {
-			if at == 0 || at == 10*time.Second {
-				return "lost"
-			}
-			return ""
+			return map[bool]string{true: "lost"}[at == 0 || at == 10*time.Second]
 		},
 	},
 }
@@ -48,11 +42,11 @@ var timelines = map[string]struct {
 func TestTimelines(t *testing.T) {
 	page := read(t, "docs/delivery.md")
 	for heading, line := range timelines {
-		log, isLeftOut := replay(line.loops, line.single, line.until, line.fault), false
+		log, isLeftOut := replay(line.loops, line.once, line.until, line.fault), false
 		_, section, _ := strings.Cut(page, heading+"\n")
 		_, section, _ = strings.Cut(section, "```text\n")
 		section, _, ok := strings.Cut(section, "```\n")
-		assert.True(t, ok, "no timeline after %s", heading)
+		require.True(t, ok, "no timeline after %s", heading)
 		for text := range strings.Lines(section) {
 			if strings.TrimSpace(text) == "…" {
 				isLeftOut = true
@@ -60,9 +54,7 @@ func TestTimelines(t *testing.T) {
 			}
 			text = timelineRow.FindString(text)
 			i := slices.Index(log, strings.Join(strings.Fields(text), " "))
-			if !assert.True(t, i == 0 || i > 0 && isLeftOut, "%s: %q is not what comes next:\n%s", heading, text, strings.Join(log, "\n")) {
-				break
-			}
+			require.True(t, i == 0 || i > 0 && isLeftOut, "%s: %q is not what comes next:\n%s", heading, text, strings.Join(log, "\n"))
 			log, isLeftOut = log[i+1:], false
 		}
 	}
@@ -71,32 +63,35 @@ func TestTimelines(t *testing.T) {
 var timelineRow = regexp.MustCompile(`^.* count \d+`)
 
 // replay returns the requests of a tracker: time, object, kind, response, and count.
-func replay(loops, single map[string]time.Duration, until time.Duration, fault func(string, time.Duration) string) (log []string) {
-	start := time.Unix(0, 0)
+func replay(loops, once map[string]time.Duration, until time.Duration, fault func(string, time.Duration) string) (log []string) {
+	start, stored := time.Unix(0, 0), map[string]*eventsv1.Event{}
 	tr := tracker.New(tracker.Options{}, start)
-	stored := map[string]*eventsv1.Event{}
-	occur := func(of map[string]time.Duration, at, again time.Duration) {
-		for name, next := range of {
-			if namespace, object, _ := strings.Cut(name, "/"); at >= next {
-				of[name] = next + again
-				tr.Observe(&series.Key{ReportingController: "c", Type: corev1.EventTypeWarning, Reason: "Failed",
-					Regarding: series.Reference{Namespace: namespace, Name: object}}, tracker.Occurrence{}, start.Add(at))
+	for at := time.Duration(0); at < until; at += 100 * time.Millisecond {
+		occur := func(name string) {
+			namespace, object, _ := strings.Cut(name, "/")
+			tr.Observe(&series.Key{ReportingController: "c", Type: corev1.EventTypeWarning, Reason: "Failed", Regarding: series.Reference{Namespace: namespace, Name: object}},
+				tracker.Occurrence{}, start.Add(at))
+		}
+		for name, first := range loops {
+			if at >= first && (at-first)%(10*time.Second) == 0 {
+				occur(name)
 			}
 		}
-	}
-	for at := time.Duration(0); at < until; at += 100 * time.Millisecond {
-		occur(loops, at, 10*time.Second)
-		occur(single, at, until)
+		for name, when := range once {
+			if at == when {
+				occur(name)
+			}
+		}
 		tr.Advance(start.Add(at))
 		for w, _, ok := tr.Next(start.Add(at)); ok; w, _, ok = tr.Next(start.Add(at)) {
-			code, result := fault(w.Series.Namespace, at), tracker.Result{Outcome: tracker.Troubled}
-			switch code {
-			case "":
-				code, result = store(stored, w)
-			case "lost":
-				store(stored, w)
+			response, result := fault(w.Series.Namespace, at), tracker.Result{Outcome: tracker.Troubled}
+			if response != "500" {
+				code, answer := store(stored, w)
+				if response == "" {
+					response, result = code, answer
+				}
 			}
-			log = append(log, fmt.Sprintf("%v %s/%s %v %s count %d", at.Round(time.Second), w.Series.Namespace, w.Series.Key.Regarding.Name, w.Kind, code, w.Series.Count))
+			log = append(log, fmt.Sprintf("%v %s/%s %v %s count %d", at.Round(time.Second), w.Series.Namespace, w.Series.Key.Regarding.Name, w.Kind, response, w.Series.Count))
 			tr.Apply(w, result, start.Add(at))
 		}
 	}
@@ -104,11 +99,9 @@ func replay(loops, single map[string]time.Duration, until time.Duration, fault f
 }
 
 // store answers a write as a server does.
-func store(events map[string]*eventsv1.Event, w *tracker.Write) (code string, r tracker.Result) {
+func store(events map[string]*eventsv1.Event, w *tracker.Write) (response string, r tracker.Result) {
 	event := events[w.Series.Name]
 	switch {
-	case event == nil && !w.Creates():
-		return "404", tracker.Result{Outcome: tracker.Gone}
 	case event != nil && w.Creates():
 		return "409", tracker.Result{Outcome: tracker.Taken}
 	case event != nil && w.Series.Version != "" && w.Series.Version != event.ResourceVersion:
