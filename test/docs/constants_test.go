@@ -158,21 +158,25 @@ var (
 )
 
 // valueOf returns the value of an expression of constants and [derived] values, such as tracker.DefaultMaxWindow/min, as
-// pages write numbers, without thousands separators.
+// pages write numbers, without thousands separators. It rounds one that begins with "~".
 func valueOf(expression string) (string, error) {
 	facts, _ := constants()
+	expression, isRounded := strings.CutPrefix(expression, "~")
 	result, err := types.Eval(token.NewFileSet(), facts, token.NoPos, qualified.ReplaceAllString(expression, "${1}_$2"))
 	if err != nil {
 		return "", err
 	}
 	number, _ := constant.Float64Val(constant.ToFloat(result.Value))
+	if isRounded {
+		number = math.Round(number)
+	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", number), "0"), "."), nil
 }
 
 func TestValueOf(t *testing.T) {
 	for expression, want := range map[string]string{
 		"tracker.DefaultMaxWindow/min": "36", "schedule.pace/s": "0.5", "2*(schedule.later+min)/s": "720", "sanitize.maxName": "", "no.Such": "", "1 +": "",
-		"window.PerGap": "2.1", "0.08*s/ms": "80",
+		"window.PerGap": "2.1", "0.08*s/ms": "80", "~44.9": "45",
 	} {
 		got, err := valueOf(expression)
 		assert.Equal(t, want, got, expression)

@@ -116,6 +116,7 @@ type fact struct {
 var (
 	placeholder = regexp.MustCompile(`\{[^{}]+\}`)
 	measurement = regexp.MustCompile("^(\\S+\\.\\w+) `(.+)`$") // a file, and a pattern whose groups are $1, $2, and so on
+	group       = regexp.MustCompile(`\$\d`)
 	testName    = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
 	number      = regexp.MustCompile(`(?:^|[^\w.-])(\d[\d.]*)`) // not in a name, such as checkout-0
 	quantity    = regexp.MustCompile(`(?:^|[^\w.,/:×-])((?:\d[\d.]*(?:,| to| or| and) )*\d+(?:\.\d+)?(?:-| ?)(?:[µmn]?s|m|h|d|milliseconds?|(?:quiet )?(?:seconds?|minutes?)|min|hours?|days?|months?|%|[kMG]i?B|bytes?|×|times|requests?|series|occurrences|goroutines|failures|denials|Events|per second)|exits with \d|exit code is \d)(?:[^\w%]|$)`)
@@ -144,12 +145,11 @@ func readFacts(t *testing.T) (facts []*fact, gone []string) {
 			found = find(t, read(t, file[1]), file[2])
 		}
 		for _, at := range placeholder.FindAllStringIndex(template, -1) {
-			expression, value := template[at[0]+1:at[1]-1], ""
-			if n, ok := strings.CutPrefix(expression, "$"); ok {
-				value = strings.ReplaceAll(found[n[0]-'1'], ",", "")
-			} else {
+			expression := template[at[0]+1 : at[1]-1]
+			value := group.ReplaceAllStringFunc(expression, func(g string) string { return strings.ReplaceAll(found[g[1]-'1'], ",", "") })
+			if len(expression) > len("$1") {
 				var err error
-				value, err = valueOf(expression)
+				value, err = valueOf(value)
 				require.NoError(t, err, "facts.txt:%d: %s", i, template)
 			}
 			f.text += template[last:at[0]] + value
@@ -203,10 +203,6 @@ var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(
 // the number. To change a constant, change the phrases that this test lists.
 func TestFacts(t *testing.T) {
 	facts, gone := readFacts(t)
-	for phrase := range figures {
-		text := plain(phrase)
-		facts = append(facts, &fact{text: text, literal: text, exact: whole(regexp.QuoteMeta(text)), similar: whole(regexp.QuoteMeta(text))})
-	}
 	for _, p := range allProse(t) {
 		text := p.text.String()
 		sourced := make([]bool, len(text))

@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,26 +45,6 @@ clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {clu
 	assert.Equal(t, "web-0", created.Regarding.Name)
 }
 
-// figures are phrases with numbers that are calculated from measurements. The others are in facts.txt. TestFacts looks for both in
-// the pages.
-var figures = map[string]func(t *testing.T) string{
-	"22 to 45 times less CPU": func(t *testing.T) string {
-		times := find(t, read(t, "docs/benchmarks.md"), `than .tools/events. \| (\d+\.\d) to (\d+\.\d) times`)
-		return fmt.Sprintf("%.0f to %.0f times less CPU", float(t, times[0]), float(t, times[1]))
-	},
-	"A full table (`Capacity`: 65536) takes about 33 MB": func(t *testing.T) string {
-		bytes := float(t, find(t, read(t, "docs/benchmarks.md"), `(?m)^\| eventseries \| 10,000 \| .* \| (\d+) \| 10,000 \|`)[0])
-		return fmt.Sprintf("A full table (`Capacity`: %d) takes about %.0f MB", defaults.Capacity, math.Ceil(float64(defaults.Capacity)*bytes/1e6))
-	},
-}
-
-func float(t *testing.T, text string) float64 {
-	t.Helper()
-	f, err := strconv.ParseFloat(text, 64)
-	require.NoError(t, err)
-	return f
-}
-
 // find returns the submatches of a regular expression.
 func find(t *testing.T, text, pattern string) []string {
 	t.Helper()
@@ -76,9 +54,3 @@ func find(t *testing.T, text, pattern string) []string {
 }
 
 var linkTarget = regexp.MustCompile(`\]\([^)]*\)`)
-
-func TestFigures(t *testing.T) {
-	for phrase, source := range figures {
-		assert.Equal(t, source(t), phrase)
-	}
-}
