@@ -196,8 +196,8 @@ func TestConstantsAreDocumented(t *testing.T) {
 	table, after, _ := strings.Cut(table, "\n\n")
 	left, rows := maps.Clone(numbers), []string{}
 	for row := range strings.Lines(table) {
-		cell, names, values := cells(strings.TrimSpace(row)), []string{}, []string{}
-		require.Len(t, cell, 4, "why, and what breaks? %s", row)
+		cell, names, values := append(cells(strings.TrimSpace(row)), "", "")[:4], []string{}, []string{}
+		assert.True(t, *update || cell[2] != "" && cell[3] != "", "why, and what breaks? %s", row)
 		for _, name := range codes(cell[0]) {
 			if value, ok := left[name]; ok {
 				names, values = append(names, "`"+name+"`"), append(values, value)
