@@ -74,8 +74,8 @@
 //     combined, and annotations get lost.
 //   - Of the correlator options, MaxEvents and MessageFunc have an effect
 //     ([WithCorrelatorOptions]). The broadcaster logs others. The sleep duration has none: the
-//     broadcaster backs off exponentially, separately for each namespace, and does not drop
-//     events after twelve attempts.
+//     broadcaster backs off exponentially, for each series, and does not drop events after
+//     twelve attempts.
 //   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
 //     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
 //     events.Options.ShutdownTimeout.
