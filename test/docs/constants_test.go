@@ -175,7 +175,7 @@ func valueOf(expression string) (string, error) {
 
 func TestValueOf(t *testing.T) {
 	for expression, want := range map[string]string{
-		"tracker.DefaultMaxWindow/min": "36", "schedule.pace/s": "0.5", "2*(schedule.later+min)/s": "720", "sanitize.maxName": "", "no.Such": "", "1 +": "",
+		"tracker.DefaultMaxWindow/min": "36", "series.ClockSkew/h*3": "0.5", "2*(schedule.later+min)/s": "720", "sanitize.maxName": "", "no.Such": "", "1 +": "",
 		"window.PerGap": "2.1", "0.08*s/ms": "80", "~44.9": "45",
 	} {
 		got, err := valueOf(expression)
