@@ -59,11 +59,12 @@
 //     between. The next occurrence within [Options].MaxWindow makes it Ongoing again.
 //     A later one counts in the same Event, which stays Finished.
 //   - A process that is killed loses the occurrences since the last write of each series.
-//   - The recorder formats the note of an ongoing series once every 10 seconds, and at
-//     most 1,000 notes per second in turn if there are more than 10,000 series. The
-//     Event shows the latest one in the annotation eventseries.dev/last-note.
+//   - The recorder formats at most 1,000 notes of ongoing series per second. Beyond that, each
+//     series has its turn after 10 seconds, later if there are more than 10,000 series. The Event
+//     shows the latest one in the annotation eventseries.dev/last-note.
 //   - If a response is lost and another process writes to the same Event before the recorder looks
 //     at it, the occurrences that were new in the unanswered write can count twice. None is lost.
+//     docs/delivery.md has two rarer cases.
 //   - If a response is lost and [Broadcaster.Shutdown] then drops the occurrences, because of its
 //     timeout or a missing permission, the server can have them nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
