@@ -66,13 +66,7 @@ func TestMakeTargetsExist(t *testing.T) {
 	}
 	require.True(t, targets["test"] && targets["demo"])
 	for _, p := range pages(t) {
-		commands := codes(strings.Join(p.prose, "\n"))
-		for _, b := range p.blocks {
-			if b.language == "sh" {
-				commands = append(commands, b.lines...)
-			}
-		}
-		for _, command := range commands {
+		for _, command := range p.commands() {
 			command, _, _ = strings.Cut(command, "#")
 			if match := makeCommand.FindStringSubmatch(command); match != nil {
 				for _, target := range strings.Fields(match[1]) {

@@ -173,17 +173,6 @@ func valueOf(expression string) (string, error) {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", number), "0"), "."), nil
 }
 
-func TestValueOf(t *testing.T) {
-	for expression, want := range map[string]string{
-		"tracker.DefaultMaxWindow/min": "36", "series.ClockSkew/h*3": "0.5", "2*(schedule.later+min)/s": "720", "sanitize.maxName": "", "no.Such": "", "1 +": "",
-		"window.PerGap": "2.1", "0.08*s/ms": "80", "~44.9": "45",
-	} {
-		got, err := valueOf(expression)
-		assert.Equal(t, want, got, expression)
-		assert.Equal(t, want == "", err != nil, expression)
-	}
-}
-
 // The table of constants has each number of the core, its value, and why. To write the values, and to add and delete rows:
 //
 //	go test ./docs -run TestConstantsAreDocumented -update

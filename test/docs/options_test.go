@@ -15,12 +15,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the table of options")
+var update = flag.Bool("update", false, "write the tables of options and of constants")
 
 // seeAlso are the sections about options.
 var seeAlso = map[string]string{
 	"Scope": "#leader-election-and-several-replicas", "ListLimit": "#the-list", "EventTTL": "#a-short-event-ttl", "MaxWindow": "#the-window",
-	"Filter": "#which-events-are-recorded", "Reasons": "metrics.md#by-reason", "Capacity": "oncall.md#memory",
+	"Filter": "#which-events-are-recorded", "Capacity": "oncall.md#memory",
 }
 
 var (

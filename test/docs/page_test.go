@@ -101,6 +101,17 @@ func codes(text string) (all []string) {
 	return all
 }
 
+// commands returns the code spans and the lines of blocks of commands.
+func (p *page) commands() []string {
+	all := codes(strings.Join(p.prose, "\n"))
+	for _, b := range p.blocks {
+		if b.language == "sh" {
+			all = append(all, b.lines...)
+		}
+	}
+	return all
+}
+
 func read(t *testing.T, path string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))

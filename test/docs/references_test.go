@@ -67,13 +67,7 @@ func TestFlagsExist(t *testing.T) {
 		}
 	}
 	for _, p := range pages(t) {
-		texts := codes(strings.Join(p.prose, "\n"))
-		for _, b := range p.blocks {
-			if b.language == "sh" {
-				texts = append(texts, b.lines...)
-			}
-		}
-		for _, text := range texts {
+		for _, text := range p.commands() {
 			names := longFlag.FindAllStringSubmatch(text, -1)
 			if p.path == "docs/catalog.md" || p.path == "cmd/eventsmigrate/README.md" {
 				names = append(names, shortFlag.FindAllStringSubmatch(text, -1)...)

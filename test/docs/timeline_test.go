@@ -16,33 +16,40 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// timelines are those of docs/delivery.md, by heading: when objects have events, and which responses are 500, or lost after the
-// server has stored the write.
+// timelines are those of docs/delivery.md, by heading: how long they take, which objects have an event at a time, and which responses are
+// 500, or lost after the server has stored the write.
 var timelines = map[string]struct {
-	loops map[string]time.Duration // since when, each 10 seconds
-	once  map[string]time.Duration
-	until time.Duration
-	fault func(namespace string, at time.Duration) string
+	until  time.Duration
+	events map[string]func(at time.Duration) bool
+	fault  func(namespace string, at time.Duration) string
 }{
 	"### 500 for 50 minutes": {
-		loops: map[string]time.Duration{"shop/web": 0}, once: map[string]time.Duration{"shop/db": 40 * time.Minute, "bank/api": 45 * time.Minute}, until: 2 * time.Hour,
+		until:  2 * time.Hour,
+		events: map[string]func(time.Duration) bool{"shop/web": each10Seconds, "shop/db": once(40 * time.Minute), "bank/api": once(45 * time.Minute)},
 		fault: func(namespace string, at time.Duration) string {
 			return map[bool]string{true: "500"}[namespace == "shop" && at >= 20*time.Minute && at < 70*time.Minute]
 		},
 	},
 	"## A response is lost": {
-		loops: map[string]time.Duration{"shop/web": 0}, until: 35 * time.Minute,
+		until:  35 * time.Minute,
+		events: map[string]func(time.Duration) bool{"shop/web": each10Seconds},
 		fault: func(_ string, at time.Duration) string {
 			return map[bool]string{true: "lost"}[at == 0 || at == 10*time.Second]
 		},
 	},
 }
 
+func each10Seconds(at time.Duration) bool { return at%(10*time.Second) == 0 }
+
+func once(when time.Duration) func(time.Duration) bool {
+	return func(at time.Duration) bool { return at == when }
+}
+
 // The timelines are what a tracker does. "…" stands for requests that are left out, and a comment follows three spaces.
 func TestTimelines(t *testing.T) {
 	page := read(t, "docs/delivery.md")
 	for heading, line := range timelines {
-		log, isLeftOut := replay(line.loops, line.once, line.until, line.fault), false
+		log, isLeftOut := replay(line.until, line.events, line.fault), false
 		_, section, _ := strings.Cut(page, heading+"\n")
 		_, section, _ = strings.Cut(section, "```text\n")
 		section, _, ok := strings.Cut(section, "```\n")
@@ -63,23 +70,14 @@ func TestTimelines(t *testing.T) {
 var timelineRow = regexp.MustCompile(`^.* count \d+`)
 
 // replay returns the requests of a tracker: time, object, kind, response, and count.
-func replay(loops, once map[string]time.Duration, until time.Duration, fault func(string, time.Duration) string) (log []string) {
+func replay(until time.Duration, events map[string]func(time.Duration) bool, fault func(string, time.Duration) string) (log []string) {
 	start, stored := time.Unix(0, 0), map[string]*eventsv1.Event{}
 	tr := tracker.New(tracker.Options{}, start)
 	for at := time.Duration(0); at < until; at += 100 * time.Millisecond {
-		occur := func(name string) {
-			namespace, object, _ := strings.Cut(name, "/")
-			tr.Observe(&series.Key{ReportingController: "c", Type: corev1.EventTypeWarning, Reason: "Failed", Regarding: series.Reference{Namespace: namespace, Name: object}},
-				tracker.Occurrence{}, start.Add(at))
-		}
-		for name, first := range loops {
-			if at >= first && (at-first)%(10*time.Second) == 0 {
-				occur(name)
-			}
-		}
-		for name, when := range once {
-			if at == when {
-				occur(name)
+		for name, occurs := range events {
+			if namespace, object, _ := strings.Cut(name, "/"); occurs(at) {
+				tr.Observe(&series.Key{ReportingController: "c", Type: corev1.EventTypeWarning, Reason: "Failed", Regarding: series.Reference{Namespace: namespace, Name: object}},
+					tracker.Occurrence{}, start.Add(at))
 			}
 		}
 		tr.Advance(start.Add(at))
