@@ -45,7 +45,7 @@ const (
 // in one of the queues of the Schedule if it has any.
 type lane[T any] struct {
 	*namespace[T]
-	class  int
+	class  int      // see classify
 	flying int      // requests in flight, without those that hang
 	items  Queue[T] // new ones by due - shift, and those that have failed by due
 
@@ -62,6 +62,8 @@ const (
 	classes = recent + 8 // in each of the others, it has failed for up to four times as long as in the one before
 )
 
+// recentAge is chosen so that an outage of half an hour costs few requests, and a blip of half a
+// minute shares a limit with nothing that has failed for a minute.
 const recentAge = 12 * time.Second
 
 // longestOfAll returns the longest interval between retries of all of a class: a part of the time for

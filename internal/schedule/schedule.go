@@ -25,9 +25,9 @@ const (
 
 var longest = [...]time.Duration{Failed: retryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: retryMax}
 
-// freeRetries is the number of retries that may fail in a row before others wait for more than
-// their items: those of a namespace, and those of all.
-const freeRetries, freeRetriesOfAll, freeOld = 3, 10, 1 // of all, by age: recent, and older
+// The number of retries that may fail in a row before others wait for more than their items: those
+// of a namespace, those of all with recent failures, and those of all with older ones.
+const freeRetries, freeRetriesOfAll, freeOld = 3, 10, 1
 
 const (
 	later    = 5 * time.Minute // what is less likely to pass is due this much later
