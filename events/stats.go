@@ -61,7 +61,7 @@ type Stats struct {
 	// Restored is the number of series of earlier processes that were found by a list.
 	Restored uint64
 	// Queue is the number of series whose write can be sent at the moment, if the rate, the
-	// places, and the limits of their namespaces permit.
+	// places, their namespaces, and the limits of retries permit.
 	Queue int
 	// Waiting is the number of series with something to write at the moment: in the
 	// queue, in flight, or waiting to be retried. It is at most the number of tracked

@@ -101,7 +101,7 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_queue_length",
-	help: "Writes that can be sent as far as their series is concerned: they wait for a place, the rate limit, or their namespace.",
+	help: "Writes that can be sent as far as their series is concerned: they wait for a place, the rate limit, their namespace, or the limits of retries.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Queue)) },
 }, {
 	name: "eventseries_waiting_series",
