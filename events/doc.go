@@ -51,7 +51,8 @@
 //   - A restarted process continues the series of the previous one. It finds their
 //     Events by name, and by a list if it has the permission and the cluster is not too
 //     large. In the scope [SameController] every process of the controller does.
-//   - The recorder needs the verbs create and patch on events in the group events.k8s.io.
+//   - With [EventSinkImpl], the recorder needs the verbs create and patch on events in the group
+//     events.k8s.io.
 //
 // # Limitations
 //
@@ -68,8 +69,8 @@
 //   - If a response is lost and [Broadcaster.Shutdown] then drops the occurrences, because of its
 //     timeout or a missing permission, the server can have them nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
-//     until the call returns. If 104 calls hang, the recorder writes nothing until one
-//     of them returns. [EventSinkImpl] does not hang.
+//     until the call returns. Its namespace has few calls meanwhile: another one after a
+//     minute, and then after 2, 4, 8 minutes, and so on. [EventSinkImpl] does not hang.
 //   - If a sink returns no resourceVersion, patches do not name one. Then a patch
 //     that the server applies late can overwrite a newer count until the next write.
 package events

@@ -21,8 +21,8 @@ import (
 // broadcasters with [Options].Filter run:
 //
 //   - A broadcaster ends the Ongoing series that the filter excludes now. Their last write
-//     says Finished, and contains their exact counts. If the filter selects them again
-//     within [Options].MaxWindow, they continue in the same Events.
+//     says Finished, and contains their exact counts. If the filter selects them again,
+//     they continue in the same Events while the server keeps these.
 //   - What the filter excludes and the server does not have yet is not written.
 //   - There are no other requests for what the filter excludes.
 //
