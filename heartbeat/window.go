@@ -123,7 +123,7 @@ func (w Window) Of(r Rhythm, now time.Duration) time.Duration {
 // must not be over. Due is not too late if fast occurrences follow, which are not observed.
 func (w Window) Due(r Rhythm, last, now time.Duration) time.Duration {
 	changes := max(now, w.until(r, now))
-	return min(last+w.Of(r, last), changes+w.Of(r, changes))
+	return min(last+w.Of(r, last), now+w.Of(r, now), changes+w.Of(r, changes))
 }
 
 // roundUp returns d in seconds, which fit for 68 years.

@@ -167,6 +167,13 @@ func TestDueIsOnTime(t *testing.T) {
 	}
 }
 
+func TestDueAfterAGapIsForgotten(t *testing.T) {
+	r := Rhythm{window: 1239, next: 576}
+	last, now := 2*standard.Max-time.Second, 2*standard.Max+time.Second
+	assert.Equal(t, 1239*time.Second, standard.Of(r, last))
+	assert.Equal(t, now+576*time.Second, standard.Due(r, last, now), "an occurrence can follow at once")
+}
+
 // People read windows: they are whole seconds. Rounding up never makes them longer than Max.
 func TestWindowsAreWholeSeconds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
