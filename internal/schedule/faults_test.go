@@ -156,6 +156,19 @@ func (s *simulation) pass(d time.Duration, namespaces []string, perMinute int) {
 	}
 }
 
+// requireUnharmed requires that a Warning a minute of a namespace is written within a second, while
+// new objects appear in the sick ones.
+func (s *simulation) requireUnharmed(namespace string, minutes int, sick []string) {
+	for range minutes {
+		s.warn(namespace)
+		s.pass(time.Minute, sick, 1)
+	}
+	waits, missing := s.measure()
+	require.Zero(s.t, missing)
+	require.Less(s.t, quantile(waits, 1), time.Second)
+	s.t.Log(s)
+}
+
 // A blip of all namespaces, beside some that fail for good: whoever was healthy is well again
 // soon after.
 func TestFaultsBlip(t *testing.T) {
@@ -340,14 +353,7 @@ func TestFaultsManyHangForEver(t *testing.T) {
 	s := newSimulation(t, 1)
 	sick := s.sicken(200, neverEnds)
 	s.pass(10*time.Minute, sick, 1)
-	for range 60 {
-		s.warn("healthy")
-		s.pass(time.Minute, sick, 1)
-	}
-	waits, missing := s.measure()
-	assert.Zero(t, missing)
-	assert.LessOrEqual(t, quantile(waits, 1), time.Second)
-	t.Log(s)
+	s.requireUnharmed("healthy", 60, sick)
 }
 
 // requireTurns requires that no item waits while another one has two turns.

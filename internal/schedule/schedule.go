@@ -389,11 +389,20 @@ func (s *Schedule[T]) aging() (next *namespace[T]) {
 func (s *Schedule[T]) discount(item T) {
 	n := s.namespaces[item.Namespace()]
 	s.flights.Put(item, Never)
-	n.lanes[item.Slot().kind()].flying--
-	n.slow--
-	s.slow--
+	s.land(n, item.Slot())
 	n.hung = n.hung || n.hangs > 0 // one alone says nothing about the next
 	n.hangs++
+}
+
+// land stops counting a request of n that does not hang.
+func (s *Schedule[T]) land(n *namespace[T], slot *Slot[T]) {
+	n.lanes[slot.kind()].flying--
+	if slot.slow {
+		n.slow--
+		s.slow--
+	} else {
+		s.quick--
+	}
 }
 
 // Done takes the response to the request for an item that [Schedule.Next] has returned. The
@@ -402,16 +411,10 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	s.now = now
 	slot, n := item.Slot(), s.namespaces[item.Namespace()]
 	k := slot.kind()
-	switch {
-	case s.flights.At(item) == Never:
+	if s.flights.At(item) == Never {
 		n.hangs--
-	case slot.slow:
-		n.lanes[k].flying--
-		n.slow--
-		s.slow--
-	default:
-		n.lanes[k].flying--
-		s.quick--
+	} else {
+		s.land(n, slot)
 	}
 	move(item, &slot.in, nil, 0)
 	n.throttle.answer(k, r.Result, now)
