@@ -21,6 +21,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -39,16 +41,16 @@ const (
 
 // The reasons of losses, as [DropReason] documents them.
 const (
-	DropTableFull            DropReason = "TableFull"
-	DropDenied               DropReason = "Denied"
-	DropUnavailable          DropReason = "Unavailable"
-	DropInvalidObject        DropReason = "InvalidObject"
-	DropInvalidType          DropReason = "InvalidType"
-	DropRejected             DropReason = "Rejected"
-	DropNamespaceNotFound    DropReason = "NamespaceNotFound"
-	DropNamespaceTerminating DropReason = "NamespaceTerminating"
-	DropNameTaken            DropReason = "NameTaken"
-	DropShutdown             DropReason = "Shutdown"
+	DropTableFull            = DropReason(tracker.DropTableFull)
+	DropDenied               = DropReason(tracker.DropDenied)
+	DropUnavailable          = DropReason(tracker.DropUnavailable)
+	DropInvalidObject        = DropReason(tracker.DropInvalidObject)
+	DropInvalidType          = DropReason(tracker.DropInvalidType)
+	DropRejected             = DropReason(tracker.DropRejected)
+	DropNamespaceNotFound    = DropReason(tracker.DropNamespaceNotFound)
+	DropNamespaceTerminating = DropReason(tracker.DropNamespaceTerminating)
+	DropNameTaken            = DropReason(tracker.DropNameTaken)
+	DropShutdown             = DropReason(tracker.DropShutdown)
 )
 
 // world is a broadcaster with its server and a recorder.
