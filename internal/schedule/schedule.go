@@ -163,8 +163,7 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 	lanes := NewQueue(func(l *lane[T]) *int32 { return &l.index })
 	s := &Schedule[T]{
 		jitter: jitter, places: places, waiting: items, held: items, flights: items,
-		namespaces: make(map[string]*namespace[T]), paced: lanes,
-		pausedUntil: never,
+		namespaces: make(map[string]*namespace[T]), paced: lanes, pausedUntil: never,
 	}
 	for i := range s.ready {
 		s.ready[i] = lanes
