@@ -223,7 +223,7 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	}
 	b.mu.Unlock()
 	if stops {
-		b.report.flush(b.logger(), b.clock.Now(), true)
+		b.report.lost(b.logger(), nil, nil, true)
 	}
 }
 
@@ -253,7 +253,7 @@ func (b *Broadcaster) Shutdown() {
 		b.finish(ctx, logger, d)
 	}
 	b.drop(logger, nil, b.tracker.Clear(tracker.DropShutdown, b.clock.Now()))
-	b.report.flush(logger, b.clock.Now(), true)
+	b.report.lost(logger, nil, nil, true)
 	if err := waitFor(ctx, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
 	}

@@ -88,7 +88,7 @@ func (d *dispatcher) run() {
 		detached := d.b.detached()
 		next := d.startRequests(detached != nil)
 		select {
-		case <-deadline.set(earlier(next, d.b.report.flush(d.b.logger(), now, false))):
+		case <-deadline.set(earlier(next, d.b.report.lost(d.b.logger(), nil, nil, false))):
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():

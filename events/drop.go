@@ -60,7 +60,8 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 	if b.opts.OnDrop != nil {
 		b.tell(logger, drops)
 	}
-	if d := b.dispatcher.Load(); b.report.lost(logger, err, drops) && d != nil {
+	next := b.report.lost(logger, err, drops, false)
+	if d := b.dispatcher.Load(); d != nil && !next.IsZero() {
 		d.poke()
 	}
 }

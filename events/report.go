@@ -243,9 +243,9 @@ type losses struct {
 	err         error        // the response of the server, if that is why
 }
 
-// lost adds losses, and logs those that are due to the logger. It reports whether others wait
-// for [reporter.flush].
-func (r *reporter) lost(logger klog.Logger, err error, drops []tracker.Drop) (waits bool) {
+// lost adds losses, and logs those that are due to the logger, or all. It returns when others are due;
+// the time is zero if none wait. Under one lock, so a caller's losses go to the caller's logger.
+func (r *reporter) lost(logger klog.Logger, err error, drops []tracker.Drop, all bool) (next time.Time) {
 	now := r.b.clock.Now()
 	r.mu.Lock()
 	for _, drop := range drops {
@@ -260,15 +260,7 @@ func (r *reporter) lost(logger klog.Logger, err error, drops []tracker.Drop) (wa
 		sum.occurrences += drop.Count
 		sum.example, sum.err = drop, err
 	}
-	r.mu.Unlock()
-	return !r.flush(logger, now, false).IsZero()
-}
-
-// flush logs the losses that are due, or all, and returns when others are. The time is zero if
-// none wait.
-func (r *reporter) flush(logger klog.Logger, now time.Time, all bool) (next time.Time) {
 	var due []losses
-	r.mu.Lock()
 	for _, sum := range r.losses {
 		switch {
 		case sum.occurrences == 0:
