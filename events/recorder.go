@@ -94,9 +94,13 @@ func (r *recorder) record(o *occurrence) {
 		r.refuse(reason, &key, o, err)
 		return
 	}
-	entry, counted, wantNote := b.tracker.Count(&key, elapsed)
+	entry, counted, wantNote := (*tracker.Entry)(nil), false, false
+	annotated := len(o.annotations) > 0 // then it is counted and described in one step, and no write comes between
+	if !annotated {
+		entry, counted, wantNote = b.tracker.Count(&key, elapsed)
+	}
 	watched := b.watchers.count.Load() > 0
-	if counted && !watched && !wantNote && key.Note == "" && len(o.annotations) == 0 {
+	if counted && !watched && !wantNote && key.Note == "" {
 		return
 	}
 
@@ -110,7 +114,7 @@ func (r *recorder) record(o *occurrence) {
 		if relatedErr != nil {
 			r.omitRelated(relatedErr, &key)
 		}
-		if key != given {
+		if key != given && !annotated {
 			entry, counted, wantNote = b.tracker.Count(&key, elapsed)
 		}
 	}
@@ -127,7 +131,7 @@ func (r *recorder) record(o *occurrence) {
 			})
 		}
 	}
-	details := r.details(&key, o, !counted || watched || wantNote || len(o.annotations) > 0)
+	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
 	if counted {
 		if d := b.dispatcher.Load(); b.tracker.Describe(entry, details, now) && d != nil {
