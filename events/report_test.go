@@ -34,11 +34,15 @@ func TestOutageIsLogged(t *testing.T) {
 		runInBubble(t, name, Options{}, func(t *testing.T, w *world) {
 			w.emit(0)
 			synctest.Wait()
-			w.server.script(always(err))
-			begin, words := time.Now(), strconv.Quote(err.Error())
+			w.server.script(func(context.Context, request) error {
+				time.Sleep(time.Millisecond) // so requests with both verbs are in flight before a pause
+				return err
+			})
+			begin, words := time.Now().Add(time.Millisecond), strconv.Quote(err.Error())
 			for i := range 50 {
 				w.emit(i)
 			}
+			time.Sleep(time.Millisecond)
 			synctest.Wait()
 			for _, verb := range []string{"create", "patch"} {
 				lines := w.logs.with("Cannot write events, will try again", fmt.Sprintf(`"verb"=%q`, verb))
