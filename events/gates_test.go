@@ -68,15 +68,12 @@ func TestNoRequestDuringAPause(t *testing.T) {
 		}
 		assert.Len(t, w.server.log(), 2)
 		stats := w.broadcaster.Stats()
-		assert.Equal(t, begin.Add(100*time.Second), stats.PausedUntil)
-		assert.Equal(t, 90*time.Second, stats.Paused)
-		assert.Positive(t, stats.Queue)
+		assert.Equal(t, begin.Add(100*time.Second), stats.Namespaces[0].PausedUntil)
 		assert.Len(t, w.logs.with("Cannot write events", "server says 429"), 1)
 
 		w.flush(t)
 		stats = w.broadcaster.Stats()
-		assert.Zero(t, stats.PausedUntil)
-		assert.Equal(t, 100*time.Second, stats.Paused)
+		assert.Empty(t, stats.Namespaces)
 		assert.Len(t, w.server.list(), 95)
 	})
 }

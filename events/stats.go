@@ -60,20 +60,11 @@ type Stats struct {
 	Adopted uint64
 	// Restored is the number of series of earlier processes that were found by a list.
 	Restored uint64
-	// Queue is the number of series whose write can be sent at the moment, if the rate, the
-	// places, their namespaces, and the limits of retries permit.
-	Queue int
-	// Waiting is the number of series with something to write at the moment: in the
-	// queue, in flight, or waiting to be retried. It is at most the number of tracked
-	// series and requests in flight.
+	// Waiting is the number of series with something to write at the moment. It is at most the
+	// number of tracked series and requests in flight.
 	Waiting int
 	// LongestWait is for how long the first of these has waited.
 	LongestWait time.Duration
-	// PausedUntil is until when the server has asked for no request in at least one namespace:
-	// with the status 429 or 503, and Retry-After. It is zero if there is no such namespace.
-	PausedUntil time.Time
-	// Paused is the total time in which at least one namespace was paused.
-	Paused time.Duration
 	// Namespaces are those in which something waits, because the server fails, denies, slows, or
 	// pauses their requests: at most 10, and those first that have waited longest. No other
 	// namespace waits for them.
@@ -165,11 +156,8 @@ func (b *Broadcaster) Stats() Stats {
 		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),
 		Adopted:            t.Adopted,
 		Restored:           b.counters.restored.Load(),
-		Queue:              t.Ready,
 		Waiting:            t.Waiting,
 		LongestWait:        t.LongestWait,
-		PausedUntil:        t.PausedUntil,
-		Paused:             t.PausedTotal,
 		Namespaces:         t.Sick,
 	}
 	rows, limited := b.tracker.Tallies()

@@ -77,7 +77,6 @@ func TestStatsWaiting(t *testing.T) {
 		stats = w.broadcaster.Stats()
 		assert.Zero(t, stats.Waiting)
 		assert.Zero(t, stats.LongestWait)
-		assert.Zero(t, stats.Queue)
 	})
 }
 

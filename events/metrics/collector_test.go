@@ -74,8 +74,7 @@ func someStats() *stats {
 		ReasonsLimited: true,
 		WatcherDropped: 5, RelatedOmitted: 6, AnnotationsOmitted: 7,
 		Adopted: 8, Restored: 9,
-		Queue: 10, Waiting: 11, LongestWait: 12500 * time.Millisecond,
-		PausedUntil: time.Unix(1e9, 0), Paused: 90 * time.Second,
+		Waiting: 11, LongestWait: 12500 * time.Millisecond,
 		Namespaces: []events.NamespaceStats{{Name: "a", LongestWait: 12500 * time.Millisecond}, {Name: "b", LongestWait: time.Second}},
 	}
 }

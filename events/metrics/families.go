@@ -100,10 +100,6 @@ var families = []family{{
 		}
 	},
 }, {
-	name: "eventseries_queue_length",
-	help: "Writes that can be sent as far as their series is concerned: they wait for a place, the rate limit, their namespace, or the limits of retries.",
-	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Queue)) },
-}, {
 	name: "eventseries_waiting_series",
 	help: "Series with a pending write, including those in flight and those that wait for a retry.",
 	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Waiting)) },
@@ -120,20 +116,6 @@ var families = []family{{
 			to.gauge(n.LongestWait.Seconds(), n.Name)
 		}
 	},
-}, {
-	name: "eventseries_paused",
-	help: "Whether the server has asked for no request in at least one namespace.",
-	read: func(s *events.Stats, to *sender) {
-		paused := 0.0
-		if !s.PausedUntil.IsZero() {
-			paused = 1
-		}
-		to.gauge(paused)
-	},
-}, {
-	name: "eventseries_paused_seconds_total",
-	help: "How long the server has asked for no request in at least one namespace.",
-	read: func(s *events.Stats, to *sender) { to.counter(s.Paused.Seconds()) },
 }, {
 	name: "eventseries_reasons_limited",
 	help: "Whether there are too many reasons to count each by itself.",

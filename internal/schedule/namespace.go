@@ -88,18 +88,16 @@ func (n *namespace[T]) classify(now time.Duration) {
 		n.lanes[tried].class = first
 		return
 	}
-	n.lanes[tried].class = recent
-	for n.lanes[tried].class < classes-1 && n.agesAt() <= now {
-		n.lanes[tried].class++
+	for n.lanes[tried].class = recent; n.lanes[tried].agesAt() <= now; n.lanes[tried].class++ {
 	}
 }
 
-// agesAt returns when the failures of n are too old for the class of its retries, or Never.
-func (n *namespace[T]) agesAt() time.Duration {
-	if n.failures == 0 || n.lanes[tried].class == classes-1 {
+// agesAt returns when the failures of the namespace are too old for the class of l, or Never.
+func (l *lane[T]) agesAt() time.Duration {
+	if l.failures == 0 || l.class < recent || l.class == classes-1 {
 		return Never
 	}
-	return n.since + recentAge<<(2*(n.lanes[tried].class-recent))
+	return l.since + recentAge<<(2*(l.class-recent))
 }
 
 func (n *namespace[T]) inFlight() int { return n.lanes[fresh].flying + n.lanes[tried].flying }
@@ -134,13 +132,9 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 	return from
 }
 
-// isFull reports whether no more requests of l can be in flight. A healthy namespace may hang,
-// too: while slowPlaces requests take long, it waits until its request ends or takes long.
-func (s *Schedule[T]) isFull(l *lane[T]) bool {
-	if l.isSick() {
-		return l.inFlight() >= maxSick || l.class >= first && l.flying > 0
-	}
-	return l.inFlight() > 0 && s.isCrowded()
+// isFull reports whether no more requests of l can be in flight.
+func (l *lane[T]) isFull() bool {
+	return l.isSick() && (l.inFlight() >= maxSick || l.class >= first && l.flying > 0)
 }
 
 // plan puts the lanes of a namespace where they belong after a change. A pause keeps a lane that is
@@ -151,7 +145,7 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 	}
 	for k := range n.lanes {
 		switch l := &n.lanes[k]; {
-		case l.items.Len() == 0 && n.until <= s.now || s.isFull(l):
+		case l.items.Len() == 0 && n.until <= s.now || l.isFull():
 			move(l, &l.in, nil, 0)
 		case l.from(s.hurried) > s.now:
 			move(l, &l.in, &s.paced, l.from(s.hurried))

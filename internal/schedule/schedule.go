@@ -25,15 +25,14 @@ const (
 
 var longest = [...]time.Duration{Failed: retryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: retryMax}
 
-// The number of retries that may fail in a row before others wait for more than their items: those
-// of a namespace, those of all with recent failures, and those of all with older ones.
-const freeRetries, freeRetriesOfAll, freeOld = 3, 10, 1
+// The number of retries that may fail in a row before others wait for more than their items: those of
+// a namespace, and those of all with recent failures. Of all with older ones, it is one.
+const freeRetries, freeRetriesOfAll = 3, 10
 
 const (
-	later    = 5 * time.Minute // what is less likely to pass is due this much later
-	maxLater = 8               // the number of failures of an item that make it due later
-	maxIdle  = 1000            // the number of namespaces from which idle ones are forgotten
-	maxSick  = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
+	later   = 5 * time.Minute // what is less likely to pass is due this much later
+	maxIdle = 1000            // the number of namespaces from which idle ones are forgotten
+	maxSick = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
 
 	// hurriedPlaces is the number of places at the end of a shutdown. With responses after 100 ms,
 	// 2,500 series can be written in ten seconds, instead of 360.
@@ -148,8 +147,6 @@ type Schedule[T Item[T]] struct {
 	quick      int                          // requests in flight that do not take long
 	slow       int                          // those that do, without those that hang
 	throttles  [classes]throttle            // of retries of all
-
-	pausedUntil, pausedTotal time.Duration // see Pause
 }
 
 // New returns an empty Schedule with room for so many requests in flight. Up to [MaxSlow] others
@@ -163,13 +160,13 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 	lanes := NewQueue(func(l *lane[T]) *int32 { return &l.index })
 	s := &Schedule[T]{
 		jitter: jitter, places: places, waiting: items, held: items, flights: items,
-		namespaces: make(map[string]*namespace[T]), paced: lanes, pausedUntil: never,
+		namespaces: make(map[string]*namespace[T]), paced: lanes,
 	}
 	for i := range s.ready {
 		s.ready[i] = lanes
 	}
 	for class := range s.throttles {
-		s.throttles[class] = throttle{free: freeOld, first: longestOfAll(class)}
+		s.throttles[class] = throttle{free: 1, first: longestOfAll(class)}
 	}
 	s.throttles[recent] = throttle{free: freeRetriesOfAll, first: retryFirst}
 	return s
@@ -247,7 +244,7 @@ func (s *Schedule[T]) place(item T) {
 	case slot.until > s.now:
 		s.put(item, &s.held, slot.until)
 	default: // fewer failures first
-		s.put(item, &n.lanes[tried].items, slot.until+later*time.Duration(min(slot.Failures, maxLater)))
+		s.put(item, &n.lanes[tried].items, slot.until+min(later*time.Duration(slot.Failures), deniedLong))
 	}
 }
 
@@ -322,11 +319,15 @@ func (s *Schedule[T]) best() (best *lane[T], at time.Duration) {
 	due := at
 	for i := range s.ready {
 		q, from := &s.ready[i], s.now
+		for q.Len() > 0 && q.First().agesAt() <= s.now { // it joins one of the next queues
+			q.First().classify(s.now)
+			s.plan(q.First().namespace)
+		}
 		if q.Len() == 0 || i >= classes && s.isCrowded() {
 			continue
 		}
 		if !s.hurried {
-			from = max(from, s.throttles[i%classes].at())
+			from = max(from, min(s.throttles[i%classes].at(), q.First().agesAt()))
 		}
 		if from < at || from == at && !s.hurried && q.first() < due {
 			best, at, due = q.First(), from, q.first()
@@ -367,21 +368,6 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		s.plan(n)
 		s.forget(n)
 	}
-	for n := s.aging(); n != nil && n.agesAt() <= now; n = s.aging() {
-		n.classify(now)
-		s.plan(n)
-	}
-}
-
-// aging returns the namespace, of those first in their queues, whose class changes next; nil if there
-// is none. Those behind them change theirs when they come first.
-func (s *Schedule[T]) aging() (next *namespace[T]) {
-	for i := range s.ready {
-		if q := &s.ready[i]; i%classes >= recent && q.Len() > 0 && (next == nil || q.First().agesAt() < next.agesAt()) {
-			next = q.First().namespace
-		}
-	}
-	return next
 }
 
 // discount stops counting a request that takes long as in flight.
@@ -444,8 +430,6 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		if r.Result == PushedBack && r.RetryAfter > 0 {
 			n.until = max(n.until, now+r.RetryAfter)
 			slot.until = max(slot.until, n.until)
-			s.pausedTotal += max(0, n.until-max(now, s.pausedUntil))
-			s.pausedUntil = max(s.pausedUntil, n.until)
 		}
 	}
 	switch {
@@ -486,35 +470,17 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	s.advance(now)
 	_, request = s.best()
-	if n := s.aging(); n != nil {
-		request = min(request, n.agesAt())
-	}
 	return s.waiting.first(), min(request, s.held.first(), s.paced.first(), s.flights.first())
 }
 
-// Backlog returns the number of items whose request can be made when their namespace and the
-// throttle of retries permit it, the number of all with something to write, wherever they
-// are, and since when the first of these has it, [Never] if there is none. It takes time for
-// each namespace and each request in flight.
-func (s *Schedule[T]) Backlog() (ready, pending int, since time.Duration) {
-	ready, since = s.pending-s.held.Len(), Never
-	for _, node := range s.flights.nodes {
-		ready -= int(min(node.item.Slot().pending, 1))
-	}
+// Backlog returns the number of items with something to write, wherever they are, and since when the
+// first of these has it, [Never] if there is none. It takes time for each namespace.
+func (s *Schedule[T]) Backlog() (pending int, since time.Duration) {
+	since = Never
 	for _, n := range s.namespaces {
 		since = min(since, n.pending.first())
 	}
-	return ready, s.pending, since
-}
-
-// Pause returns until when at least one namespace is paused, and for how long that has been so
-// in total. ok is false if none is paused now.
-func (s *Schedule[T]) Pause(now time.Duration) (until, total time.Duration, ok bool) {
-	until = s.pausedUntil
-	if until <= now {
-		return until, s.pausedTotal, false
-	}
-	return until, s.pausedTotal - (until - now), true
+	return s.pending, since
 }
 
 // Namespace is what waits in a namespace.

@@ -57,19 +57,6 @@ func TestPauseOfANamespace(t *testing.T) {
 	}
 }
 
-// Pauses of namespaces that overlap count once.
-func TestPause(t *testing.T) {
-	w := newWorld(t, many)
-	for i, tt := range []struct{ wait, pause, until, total int }{{0, 10, 10, 0}, {4, 10, 10, 4}, {4, 1, 6, 8}, {6, 0, 0, 14}, {9, 2, 2, 14}, {1, 5, 5, 15}, {9, 0, -4, 20}} {
-		w.now += time.Duration(tt.wait) * time.Second
-		w.add(strconv.Itoa(i), 1)
-		w.Done(w.sent()[0], Response{Result: PushedBack, RetryAfter: time.Duration(tt.pause) * time.Second}, w.now)
-		until, total, ok := w.Pause(w.now)
-		assert.Equal(t, tt.until > 0, ok, i)
-		assert.Equal(t, seconds(tt.until, tt.total), []time.Duration{until - w.now, total}, i)
-	}
-}
-
 // retry adds an item that has failed and can be tried again, of a namespace that has, too.
 func (w *world) retry(namespace string, since time.Duration, retries uint8) *item {
 	it := &item{namespace: namespace, slot: Slot[*item]{Failures: 1, Alike: 1, Last: Failed, until: w.now}}

@@ -319,13 +319,8 @@ type Stats struct {
 	Adopted             uint64 // series that continued in an Event found by its name
 	Dropped             map[DropReason]uint64
 
-	Ready       int           // series whose write can be sent
-	Waiting     int           // series with something to write: ready, in flight, or retried
+	Waiting     int           // series with something to write
 	LongestWait time.Duration // of the first of these
-
-	Paused      bool // the server wants no requests in at least one namespace, until PausedUntil
-	PausedUntil time.Time
-	PausedTotal time.Duration // so far
 	Sick        []Namespace   // those that have waited longest first, at most maxSick
 }
 
@@ -344,14 +339,9 @@ func (t *Tracker) Stats(now time.Time) Stats {
 		Adopted:     t.adopted,
 		Dropped:     maps.Clone(t.lost),
 	}
-	var since, until time.Duration
-	s.Ready, s.Waiting, since = t.sched.Backlog()
-	if s.Waiting > 0 {
+	var since time.Duration
+	if s.Waiting, since = t.sched.Backlog(); s.Waiting > 0 {
 		s.LongestWait = at - since
-	}
-	until, s.PausedTotal, s.Paused = t.sched.Pause(at)
-	if s.Paused {
-		s.PausedUntil = now.Add(until - at)
 	}
 	for _, n := range t.sched.Sick(maxSick, at) {
 		sick := Namespace{Name: n.Name, Waiting: n.Pending, LongestWait: at - n.Since, Failures: n.Failures, Slow: n.Slow}
