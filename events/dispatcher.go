@@ -52,12 +52,11 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
+	taking sync.Mutex // guards the choice of the next write
+
 	mu       sync.Mutex
 	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
 	took     time.Duration // for how long that request was in flight
-	// reserved is the time of the latest reservation. It never decreases by less than a second:
-	// if time goes back, the limiter counts the interval twice.
-	reserved time.Time
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -120,46 +119,32 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 // take returns a write to make now, which has a token of the rate limiter. If there is
 // none, next is when to come back, as in startRequests.
 func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
-	b := d.b
-	now := b.clock.Now()
-	advance, request := b.tracker.Wake(now)
+	w, drops, next := d.takeToken()
+	d.b.drop(d.b.logger(), nil, drops)
+	return w, next
+}
+
+func (d *dispatcher) takeToken() (w *tracker.Write, drops []tracker.Drop, next time.Time) {
+	d.taking.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
+	defer d.taking.Unlock()
+	now := d.b.clock.Now()
+	advance, request := d.b.tracker.Wake(now)
 	if request.IsZero() || request.After(now) {
-		return nil, earlier(advance, request)
+		return nil, nil, earlier(advance, request)
 	}
-	hurried := d.hurry.Load()
-	token, delay, at := d.reserve(d.b.limiter, now, hurried)
-	if delay > 0 && !hurried {
-		return nil, earlier(advance, at.Add(delay))
+	token := d.b.limiter.ReserveN(now, 1)
+	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
+		token.CancelAt(now)
+		return nil, nil, earlier(advance, now.Add(delay))
 	}
-	w, drops, _ := b.tracker.Next(at)
-	b.drop(b.logger(), nil, drops)
-	if w == nil {
-		// Another goroutine was faster.
-		token.CancelAt(at)
+	if w, drops, _ = d.b.tracker.Next(now); w == nil {
+		token.CancelAt(now) // there is none after all
 	}
-	return w, now
+	return w, drops, now
 }
 
 func (d *dispatcher) advance(now time.Time) {
 	d.b.drop(d.b.logger(), nil, d.b.tracker.Advance(now))
-}
-
-// reserve takes the next token of a rate limiter, for a request that can be made after delay. If
-// waits is false, it takes one only if there is no delay. It acts as of the time at.
-func (d *dispatcher) reserve(limiter *rate.Limiter, now time.Time, waits bool) (token *rate.Reservation, delay time.Duration, at time.Time) {
-	d.mu.Lock() // a reservation of another goroutine before the cancellation would keep the token
-	defer d.mu.Unlock()
-	at = now
-	// Goroutines come here out of order. If it is more than that, the clock was set back.
-	if ahead := d.reserved.Sub(at); ahead > 0 && ahead < time.Second {
-		at = d.reserved
-	}
-	d.reserved = at
-	token = limiter.ReserveN(at, 1)
-	if delay = token.DelayFrom(at); delay > 0 && !waits {
-		token.CancelAt(at)
-	}
-	return token, delay, at
 }
 
 // earlier returns the earlier of two times, which are zero for never.

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,23 +39,15 @@ const (
 
 	listRetryFirst = time.Second // doubles with each failure
 	listRetryMax   = 2 * time.Minute
-
-	// listDenials is how often a list is made again that the server has denied: 2, 6, 14, and
-	// 30 minutes later. A permission can come late, for example if a role is created after
-	// the Deployment.
-	listDenials     = 4
-	listDeniedFirst = 2 * time.Minute
 )
 
 // lists find the series that earlier processes have left, to continue or to finish them. One
 // goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
 // is listed finds its Event by its name.
 type lists struct {
-	b       *Broadcaster
-	from    EventLister   // nil if nothing is listed
-	limiter *rate.Limiter // that of the broadcaster: each request takes a token
-	wake    chan struct{} // has room for one; see run
-
+	b      *Broadcaster
+	from   EventLister   // nil if nothing is listed
+	wake   chan struct{} // has room for one; see run
 	jitter func(time.Duration) time.Duration
 
 	identities *lru.Cache // of the recorders, if the scope is SameInstance
@@ -71,12 +62,11 @@ type list struct {
 	controller, namespace string
 
 	at       time.Time // of the next request
+	until    time.Time // it is not made again if it is denied: what it would find has expired
 	counted  bool      // it may be made: there are not too many Events
 	page     string    // the token of the next page
 	listed   int       // Events in the pages so far
-	retries  int       // requests in a row that have failed, and restarts
-	restarts int       // how often it began again
-	denials  int       // how often it was denied
+	failures int       // requests that have failed
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -121,7 +111,9 @@ func (l *lists) add(controller string) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		l.putLocked(&list{controller: controller, namespace: namespace, at: now, counted: l.b.opts.ListLimit == math.MaxInt})
+		l.putLocked(&list{
+			controller: controller, namespace: namespace, at: now, until: now.Add(l.b.opts.EventTTL), counted: l.b.opts.ListLimit == math.MaxInt,
+		})
 	}
 	select {
 	case l.wake <- struct{}{}:
@@ -152,7 +144,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if _, delay, _ := d.reserve(l.limiter, now, true); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+			if delay := l.b.limiter.ReserveN(now, 1).DelayFrom(now); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {
@@ -190,24 +182,22 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		more = of.counted
 	}
 	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
-	var delay time.Duration
+	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
+	delay := listRetryFirst << min(of.failures, 20)
 	switch {
-	case err == nil:
-		of.retries = of.restarts // a list that never ends becomes rare
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err), !result.Outcome.Handled():
-		if result.Outcome == tracker.Refused {
-			of.restarts++
-			of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
-		}
-		delay, more = max(min(listRetryFirst<<min(of.retries, 10), listRetryMax), result.RetryAfter), true
-		of.retries++
-	case result.Outcome == tracker.Denied:
-		of.page, delay, more = "", listDeniedFirst<<of.denials, of.denials < listDenials
-		of.denials++
+	case isExpired, !result.Outcome.Handled():
+		delay, more = min(delay, listRetryMax), true
+	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
+		more = now.Add(delay).Before(of.until)
 	default:
-		more = false
+		of.at = now
+		return more
 	}
-	of.at = l.b.clock.Now().Add(l.jitter(delay))
+	if isExpired {
+		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
+	}
+	of.at = now.Add(max(l.jitter(delay), result.RetryAfter))
+	of.failures++ // those before, too: a list that never ends becomes rare
 	return more
 }
 
@@ -246,20 +236,12 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	}
 	d.poke()
 	of.page = page.Continue
-	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.limit() {
+	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.b.opts.ListLimit {
 		of.page = "" // a proxy can answer each page with the token of the next one, for ever
 	}
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,
 		"events", len(page.Items), "more", page.Continue != "")
 	return result, nil
-}
-
-// limit is how many Events a list reads.
-func (l *lists) limit() int {
-	if l.b.opts.ListLimit < 0 {
-		return l.b.tracker.Stats(l.b.clock.Now()).Capacity
-	}
-	return l.b.opts.ListLimit
 }
 
 func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Result, err error) {

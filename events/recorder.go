@@ -1,10 +1,8 @@
 package events
 
 import (
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -53,15 +51,6 @@ func (r *recorder) AnnotatedEventf(regarding, related runtime.Object, annotation
 	r.record(&occurrence{regarding: regarding, related: related, annotations: annotations, eventtype: eventtype, reason: reason, action: action, note: note, args: args})
 }
 
-// PastEventf emits an event that happened at the given time; see package compat. The
-// fraction of the second is random, because the first time identifies a series.
-func (r *recorder) PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
-	if !at.IsZero() {
-		at = at.Truncate(time.Second).Add(rand.N(time.Second))
-	}
-	r.record(&occurrence{at: at, regarding: regarding, related: related, eventtype: eventtype, reason: reason, action: action, note: note, args: args})
-}
-
 // Identity returns the reporting controller and the reporting instance of the Events,
 // for package compat.
 func (r *recorder) Identity() (controller, instance string) {
@@ -77,7 +66,6 @@ func (r *recorder) log() klog.Logger {
 
 // occurrence is a call of Eventf.
 type occurrence struct {
-	at                              time.Time // zero: now
 	regarding, related              runtime.Object
 	annotations                     map[string]string
 	eventtype, reason, action, note string
@@ -198,7 +186,6 @@ func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.O
 		DistinctNotes: r.distinctNotes,
 		Instance:      r.identity.Instance,
 		Annotations:   annotations,
-		At:            o.at,
 	}
 	if r.combinedNote != nil && note != "" {
 		single := r.broadcaster.tracker.Single(key, details, r.broadcaster.clock.Now())

@@ -3,7 +3,6 @@ package legacyrecorder
 import (
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -28,11 +27,6 @@ type Action func(regarding runtime.Object, reason string) string
 // the interface of client-go.
 type annotated interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
-}
-
-// past is the method for events that happened before.
-type past interface {
-	PastEventf(at time.Time, regarding, related runtime.Object, eventtype, reason, action, note string, args ...any)
 }
 
 // identified is the method that returns the reporting controller and instance.
@@ -71,17 +65,6 @@ func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt s
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
 	if target, ok := r.target.(annotated); ok {
 		target.AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
-		return
-	}
-	r.Eventf(object, eventtype, reason, messageFmt, args...)
-}
-
-// PastEventf emits an event that happened at timestamp, for code that was written before
-// client-go v0.19 removed it from the interface. It ignores the time if the target does
-// not support it.
-func (r *Recorder) PastEventf(object runtime.Object, timestamp metav1.Time, eventtype, reason, messageFmt string, args ...any) {
-	if target, ok := r.target.(past); ok {
-		target.PastEventf(timestamp.Time, object, nil, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
 		return
 	}
 	r.Eventf(object, eventtype, reason, messageFmt, args...)

@@ -144,7 +144,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	}
 	switch {
 	case e.count == 0: // the server has refused what was before
-		e.life, e.state, e.first = active, series.Singleton, o.at(now).UnixMicro()
+		e.life, e.state, e.first = active, series.Singleton, now.UnixMicro()
 		e.note, e.lastNote = r.noteFor(e, &o), ""
 	case gap <= r.opts.MaxWindow:
 		r.window.Observe(&e.rhythm, gap, at)

@@ -3,7 +3,6 @@ package tracker
 import (
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -26,17 +25,6 @@ type Occurrence struct {
 	Instance string
 	// Annotations are put on the Event, without keys that begin with series.AnnotationPrefix.
 	Annotations map[string]string
-	// At is when the occurrence happened, if that was before it is observed: the first time of a
-	// series that begins with it. It changes no deadline. If zero, now.
-	At time.Time
-}
-
-// at returns when o happened.
-func (o *Occurrence) at(now time.Time) time.Time {
-	if o.At.IsZero() || o.At.After(now) {
-		return now
-	}
-	return o.At
 }
 
 // noteOf returns the note that e takes from an occurrence.

@@ -113,8 +113,8 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 		Name:        k.Name(0),
 		Note:        o.Note,
 		Annotations: o.Annotations,
-		First:       o.at(now),
-		Last:        o.at(now),
+		First:       now,
+		Last:        now,
 		Count:       1,
 	}
 }

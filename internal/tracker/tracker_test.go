@@ -225,17 +225,6 @@ func TestClusterNamespace(t *testing.T) {
 	}
 }
 
-// What happened before it is observed has that time, unless it is in the future.
-func TestTimeOfAnOccurrence(t *testing.T) {
-	for at, want := range map[time.Duration]time.Duration{-time.Hour: -time.Hour, time.Hour: 0} {
-		tr := New(Options{}, start)
-		observe(t, tr, testKey("a"), start, Occurrence{At: start.Add(at)})
-		s := send(t, tr, start, Create).Series
-		assert.Equal(t, timeOf(want), s.First.UTC())
-		assert.Equal(t, timeOf(want), tr.Single(testKey("a"), Occurrence{At: start.Add(at)}, start).First.UTC().Truncate(time.Microsecond))
-	}
-}
-
 // Hash and equality: each field of a key makes a difference to the entry that is found. The hash
 // leaves out those of which there are few combinations for one object.
 func TestKeysAreToldApart(t *testing.T) {
