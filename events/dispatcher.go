@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,18 +20,15 @@ import (
 // requestTimeout ends a request without a response.
 const requestTimeout = 30 * time.Second
 
-// minQPS and maxQPS bound Options.QPS: package rate computes delays and numbers of tokens
-// beyond them that overflow.
-const (
-	minQPS = 1.0 / (24 * 60 * 60)
-	maxQPS = 1e9
-)
+// minQPS is one request a day: package rate computes delays that overflow below that, and numbers of
+// tokens above math.MaxInt32.
+const minQPS = 1.0 / (24 * 60 * 60)
 
 func newLimiter(opts Options) *rate.Limiter {
-	if opts.QPS < 0 {
+	if opts.QPS < 0 || opts.QPS > math.MaxInt32 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	qps := min(max(float64(opts.QPS), minQPS), maxQPS)
+	qps := max(float64(opts.QPS), minQPS)
 	// Twice the rate, as client-go has it by default.
 	return rate.NewLimiter(rate.Limit(qps), max(1, int(2*qps)))
 }
@@ -95,14 +93,11 @@ func (d *dispatcher) run() {
 	}
 }
 
-// startBatch bounds how many requests start before deadlines are handled again: the
-// responses of a fast sink without a rate limit leave no time for them.
-const startBatch = 1000
-
 // startRequests starts the requests that can be made now, and returns when to come
-// back. The time is zero if time alone changes nothing.
+// back. The time is zero if time alone changes nothing. The responses of a fast sink without a rate
+// limit would leave no time for deadlines.
 func (d *dispatcher) startRequests(detached bool) (next time.Time) {
-	for range startBatch {
+	for range tracker.Batch {
 		if detached {
 			next, _ = d.b.tracker.Wake(d.b.clock.Now())
 			return next

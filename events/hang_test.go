@@ -159,7 +159,7 @@ func TestShutdownWithHangingCalls(t *testing.T) {
 		start := time.Now()
 		w.broadcaster.Shutdown()
 		assert.LessOrEqual(t, time.Since(start), defaultShutdownTimeout)
-		assert.Equal(t, map[DropReason]uint64{DropShutdown: minWorkers}, w.broadcaster.Stats().Dropped)
+		assert.Equal(t, map[DropReason]uint64{DropShutdown: uint64(minWorkers)}, w.broadcaster.Stats().Dropped)
 		release()
 		synctest.Wait()
 		assert.EqualValues(t, 20, w.server.delivered(), "what was said to be lost got there after all")

@@ -16,13 +16,10 @@ import (
 	"k8s.io/utils/lru"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
-
-// maxRecent is the number of recorders that the lists remember. A program can create recorders
-// for ever, each with a name of its own.
-const maxRecent = 10_000
 
 // The API server has no watch cache for Events. For a list it reads all of them from etcd and
 // decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them takes a
@@ -36,9 +33,6 @@ const (
 	listLimitOfControllers = 50_000
 
 	listPage = 500 // Events in a page
-
-	listRetryFirst = time.Second // doubles with each failure
-	listRetryMax   = 2 * time.Minute
 )
 
 // lists find the series that earlier processes have left, to continue or to finish them. One
@@ -70,7 +64,7 @@ type list struct {
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
-	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(maxRecent), known: lru.New(maxRecent)}
+	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(tracker.MaxRemembered), known: lru.New(tracker.MaxRemembered)}
 	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
 		l.from = lister
 	}
@@ -183,10 +177,10 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	}
 	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
 	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-	delay := listRetryFirst << min(of.failures, 20)
+	delay := schedule.RetryFirst << min(of.failures, 20)
 	switch {
 	case isExpired, !result.Outcome.Handled():
-		delay, more = min(delay, listRetryMax), true
+		delay, more = min(delay, schedule.RetryMax), true
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
 		more = now.Add(delay).Before(of.until)
 	default:

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -27,16 +28,12 @@ const (
 // recorder knows that it pushes back. They suffice for QPS if a response takes 80 ms.
 const (
 	workersPerQPS = 0.08
-	minWorkers    = defaultQPS * 8 / 100
-	maxWorkers    = 32
+	minWorkers    = int(defaultQPS * workersPerQPS)
 )
 
 // maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
 // controller has some dozens.
 const maxReasons = 200
-
-// maxDuration limits the options that are durations, so that sums of them do not overflow.
-const maxDuration = 365 * 24 * time.Hour
 
 // retryJitter is the largest part by which a delay exceeds its back-off, so that many
 // processes do not retry at the same time.
@@ -201,8 +198,8 @@ func (o Options) validate() error {
 		switch {
 		case d.value < 0:
 			fail("%s is negative: %v", d.name, d.value)
-		case d.value > maxDuration:
-			fail("%s is longer than %v: %v", d.name, maxDuration, d.value)
+		case d.value > tracker.MaxDuration:
+			fail("%s is longer than %v: %v", d.name, tracker.MaxDuration, d.value)
 		}
 	}
 	if o.Capacity < 0 {
@@ -264,7 +261,7 @@ func (o Options) tracker() tracker.Options {
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	o.Scope = cmp.Or(o.Scope, SameInstance)
-	o.workers = cmp.Or(o.workers, int(min(max(o.QPS*workersPerQPS, minWorkers), maxWorkers)))
+	o.workers = cmp.Or(o.workers, max(int(min(o.QPS*workersPerQPS, schedule.MaxPlaces)), minWorkers))
 	if o.ListLimit == 0 && o.Scope == SameController {
 		o.ListLimit = listLimitOfControllers
 	}

@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 func TestOptionsValidate(t *testing.T) {
@@ -14,7 +16,7 @@ func TestOptionsValidate(t *testing.T) {
 		{},
 		{QPS: -1},
 		{FirstHeartbeat: time.Minute, ClusterNamespace: "default"},
-		{EventTTL: maxDuration, HeartbeatInterval: maxDuration - 1, FirstHeartbeat: maxDuration - 1, FinishAfter: maxDuration, ShutdownTimeout: maxDuration},
+		{EventTTL: tracker.MaxDuration, HeartbeatInterval: tracker.MaxDuration - 1, FirstHeartbeat: tracker.MaxDuration - 1, FinishAfter: tracker.MaxDuration, ShutdownTimeout: tracker.MaxDuration},
 	} {
 		require.NoError(t, valid.validate())
 	}
@@ -26,7 +28,7 @@ func TestOptionsValidate(t *testing.T) {
 		EventTTL:          -6 * time.Second,
 		ClusterNamespace:  "here",
 		QPS:               float32(math.NaN()),
-		ShutdownTimeout:   maxDuration + 1,
+		ShutdownTimeout:   tracker.MaxDuration + 1,
 	}
 	require.EqualError(t, invalid.validate(), `events: Options.EventTTL is negative: -6s
 events: Options.HeartbeatInterval is negative: -1s
@@ -41,7 +43,7 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 2ns > 1ns":       {FirstHeartbeat: 2, HeartbeatInterval: 1},
 		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 45m0s > 30m0s":   {FirstHeartbeat: 45 * time.Minute, EventTTL: time.Hour},
 		"events: Options.HeartbeatInterval is not shorter than EventTTL: 1h0m0s >= 1h0m0s": {HeartbeatInterval: time.Hour},
-		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: maxDuration + 1},
+		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: tracker.MaxDuration + 1},
 		"events: Options.EventTTL is shorter than a second: 2ns":                           {EventTTL: 2},
 		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":      {EventTTL: math.MaxInt64},
 		`events: Options.Scope is "SameProcess"`:                                           {Scope: "SameProcess"},

@@ -28,9 +28,6 @@ const logInterval = time.Hour
 // logInterval after that.
 const linesAtOnce = 10
 
-// maxRemembered bounds how many kinds of lines, and of requests that fail, are remembered.
-const maxRemembered = 5_000
-
 // reporter logs which requests fail, when they work again, and which events are lost: a few lines
 // for each, not one for each request or event. It can be used concurrently. It calls no logger
 // under its lock.
@@ -169,10 +166,10 @@ func (r *reporter) failureLocked(of requests, now time.Time) *failure {
 	f := r.open[of]
 	if f == nil || now.Sub(f.latest) >= failureTTL {
 		f = &failure{since: now, latest: now}
-		if len(r.open) == maxRemembered {
+		if len(r.open) == tracker.MaxRemembered {
 			r.failingLocked(now)
 		}
-		if len(r.open) < maxRemembered {
+		if len(r.open) < tracker.MaxRemembered {
 			r.open[of] = f
 		}
 	}
@@ -307,7 +304,7 @@ type logLimit struct {
 }
 
 func newLogLimit() *logLimit {
-	return &logLimit{all: rate.NewLimiter(rate.Every(logInterval/linesAtOnce), linesAtOnce), next: lru.New(maxRemembered)}
+	return &logLimit{all: rate.NewLimiter(rate.Every(logInterval/linesAtOnce), linesAtOnce), next: lru.New(tracker.MaxRemembered)}
 }
 
 // allow reports whether a line of this kind may be logged now, and how many lines of all kinds

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/internal/workload"
 )
 
@@ -188,10 +189,10 @@ func TestFailuresAreBounded(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		r := &w.broadcaster.report
 		fail := func(namespace string) { r.failed(requests{namespace, "create"}, io.EOF) }
-		for i := range maxRemembered + 10 {
+		for i := range tracker.MaxRemembered + 10 {
 			fail(fmt.Sprint("ns-", i))
 		}
-		assert.Len(t, r.open, maxRemembered)
+		assert.Len(t, r.open, tracker.MaxRemembered)
 		time.Sleep(failureTTL - 1)
 		fail("ns-7")
 		fail("another")

@@ -11,9 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// hashDigits is the length of the hash of a key in a name.
-const hashDigits = 16
-
 // Salts is the number of names of a key that a restarted process finds: [Key.Name] of 0 up
 // to Salts-1.
 const Salts = 3
@@ -23,14 +20,14 @@ const Salts = 3
 // the Event that it wrote before. The salt is zero, unless the Event of another key has that
 // name.
 func (k *Key) Name(salt int) string {
-	return eventName(k.Regarding.Name, k.appendHash(make([]byte, 0, hashDigits), salt))
+	return eventName(k.Regarding.Name, k.appendHash(nil, salt))
 }
 
 // UniqueName returns a name for the Event of a key that nothing else has: it contains the
 // time of the first occurrence. No other process finds it.
 func (k *Key) UniqueName(first time.Time) string {
 	// Unsigned, because a time before 1970 would put a sign into the name.
-	suffix := append(k.appendHash(make([]byte, 0, 2*hashDigits+1), 0), '.')
+	suffix := append(k.appendHash(nil, 0), '.')
 	return eventName(k.Regarding.Name, strconv.AppendUint(suffix, uint64(first.UnixNano()), 16))
 }
 
@@ -48,9 +45,7 @@ func (k *Key) Salt(name string, first time.Time) (salt int, ok bool) {
 
 // appendHash appends the hash of k and a salt in hexadecimal digits.
 func (k *Key) appendHash(to []byte, salt int) []byte {
-	var hash [hashDigits / 2]byte
-	binary.BigEndian.PutUint64(hash[:], k.hash(salt))
-	return hex.AppendEncode(to, hash[:])
+	return hex.AppendEncode(to, binary.BigEndian.AppendUint64(nil, k.hash(salt)))
 }
 
 // maxName is the length of the longest name that kube-apiserver accepts (validation

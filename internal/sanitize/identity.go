@@ -37,7 +37,7 @@ type Repair struct {
 func NewIdentity(controller, instance string) (id Identity, repairs []Repair) {
 	repair := func(field, given, used string) string {
 		if used != given {
-			repairs = append(repairs, Repair{field, eventtext.Cut(given, maxInstance), used})
+			repairs = append(repairs, Repair{field, eventtext.Cut(given, maxText), used})
 		}
 		return used
 	}
@@ -49,7 +49,7 @@ func NewIdentity(controller, instance string) (id Identity, repairs []Repair) {
 		}
 		instance = id.Controller + "-" + host
 	}
-	id.Instance = repair("reportingInstance", instance, shorten(strings.ToValidUTF8(instance, "-"), maxInstance))
+	id.Instance = repair("reportingInstance", instance, shorten(strings.ToValidUTF8(instance, "-"), maxText))
 	return id, repairs
 }
 

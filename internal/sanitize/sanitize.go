@@ -23,19 +23,13 @@ import (
 // pkg/apis/core/validation/events.go. It does not check references, but no object has a longer
 // name, namespace, kind, or group and version. Nobody limits UIDs and field paths.
 const (
-	maxAction     = 128
-	maxReason     = 128
-	maxInstance   = 128
+	maxText       = 128 // of an action, a reason, an instance, or a UID
 	maxName       = validation.DNS1123SubdomainMaxLength
 	maxNamespace  = validation.DNS1123LabelMaxLength
 	maxKind       = validation.DNS1035LabelMaxLength
 	maxAPIVersion = validation.DNS1123SubdomainMaxLength + len("/") + validation.DNS1035LabelMaxLength
-	maxUID        = 128
-	maxFieldPath  = 1024
+	maxFieldPath  = series.MaxNoteBytes
 )
-
-// maxLogged limits the values in errors and log lines, in bytes.
-const maxLogged = 64
 
 // unnamed replaces a required field that is empty.
 const unnamed = "Unknown"
@@ -57,7 +51,7 @@ func ReasonAndAction(reason, action string) (string, string) {
 // there can be no request is an error, too. Key takes 200 ns, so a recorder does not call it
 // for a key that is tracked.
 func Key(k *series.Key) (regarding, related error) {
-	k.Reason, k.Action = eventtext.Cut(k.Reason, maxReason), eventtext.Cut(k.Action, maxAction)
+	k.Reason, k.Action = eventtext.Cut(k.Reason, maxText), eventtext.Cut(k.Action, maxText)
 	regarding, related = reference(&k.Regarding), reference(&k.Related)
 	if wrong := restclient.IsValidPathSegmentName(k.Regarding.Namespace); len(wrong) > 0 && regarding == nil {
 		regarding = fmt.Errorf("events: namespace %q %s", k.Regarding.Namespace, strings.Join(wrong, ", "))
@@ -69,7 +63,7 @@ func reference(ref *series.Reference) (err error) {
 	fit := func(field, value string, limit int) string {
 		value = eventtext.Valid(value)
 		if len(value) > limit {
-			err = fmt.Errorf("events: %s has %d bytes, more than %d: %q", field, len(value), limit, eventtext.Cut(value, maxLogged))
+			err = fmt.Errorf("events: %s has %d bytes, more than %d: %q", field, len(value), limit, eventtext.Cut(value, maxText))
 		}
 		return eventtext.Cut(value, limit)
 	}
@@ -77,7 +71,7 @@ func reference(ref *series.Reference) (err error) {
 	ref.Kind = fit("kind", ref.Kind, maxKind)
 	ref.Namespace = fit("namespace", ref.Namespace, maxNamespace)
 	ref.Name = fit("name", ref.Name, maxName)
-	ref.UID = types.UID(fit("uid", string(ref.UID), maxUID))
+	ref.UID = types.UID(fit("uid", string(ref.UID), maxText))
 	ref.FieldPath = eventtext.Cut(ref.FieldPath, maxFieldPath)
 	return err
 }

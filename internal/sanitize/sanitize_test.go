@@ -103,7 +103,7 @@ func TestKeyReferences(t *testing.T) {
 		{"apiVersion", series.Reference{APIVersion: n(318)}, series.Reference{APIVersion: n(314) + "…"}, "apiVersion has 318 bytes, more than 317"},
 		{"kind", series.Reference{Kind: n(64)}, series.Reference{Kind: n(60) + "…"}, "kind has 64 bytes"},
 		{"namespace", series.Reference{Namespace: n(64)}, series.Reference{Namespace: n(60) + "…"}, "namespace has 64 bytes"},
-		{"name", series.Reference{Name: n(1 << 20)}, series.Reference{Name: n(250) + "…"}, `name has 1048576 bytes, more than 253: "` + n(61) + `…"`},
+		{"name", series.Reference{Name: n(1 << 20)}, series.Reference{Name: n(250) + "…"}, `name has 1048576 bytes, more than 253: "` + n(maxText-len("…")) + `…"`},
 		{"uid", series.Reference{UID: types.UID(n(129))}, series.Reference{UID: types.UID(n(125) + "…")}, "uid has 129 bytes"},
 		{"name, once it is valid", series.Reference{Name: strings.Repeat("n\xff", 100)}, series.Reference{Name: strings.Repeat("n\ufffd", 62) + "n…"}, "name has 400 bytes"},
 	} {

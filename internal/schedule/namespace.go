@@ -73,7 +73,7 @@ func longestOfAll(class int) time.Duration {
 }
 
 func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
-	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries, first: retryFirst}, until: never, permitted: never}
+	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries, first: RetryFirst}, until: never, permitted: never}
 	for k := range n.lanes {
 		n.lanes[k] = lane[T]{namespace: n, items: items}
 	}
@@ -110,7 +110,7 @@ func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > 0 }
 
 // order returns when the next request of l is due. Namespaces take turns.
 func (l *lane[T]) order() time.Duration {
-	at := l.items.first() + retryFirst*time.Duration(l.inFlight())
+	at := l.items.first() + RetryFirst*time.Duration(l.inFlight())
 	if l.class < first {
 		at += l.shift
 	}

@@ -12,10 +12,10 @@ import (
 // namespace is to blame and not the items.
 const Several = 16
 
-// Delays double from retryFirst to the longest with each failure in a row.
+// Delays double from RetryFirst to the longest with each failure in a row.
 const (
-	retryFirst    = time.Second      // also a turn: see lane.order, and namespace.pace
-	retryMax      = 2 * time.Minute  // of an item, and between retries of a namespace
+	RetryFirst    = time.Second      // also a turn: see lane.order, and namespace.pace
+	RetryMax      = 2 * time.Minute  // of an item, and between retries of a namespace
 	retryMaxOfAll = 80 * time.Second // between retries of all: see longestOfAll
 	pushedMax     = 16 * time.Second // after a push-back, which can concern a share of the requests
 	deniedMax     = 5 * time.Minute  // of an item that the server denies
@@ -23,7 +23,7 @@ const (
 	deniedOften   = 24
 )
 
-var longest = [...]time.Duration{Failed: retryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: retryMax}
+var longest = [...]time.Duration{Failed: RetryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: RetryMax}
 
 // The number of retries that may fail in a row before others wait for more than their items: those of
 // a namespace, and those of all with recent failures. Of all with older ones, it is one.
@@ -34,10 +34,11 @@ const (
 	maxIdle = 1000            // the number of namespaces from which idle ones are forgotten
 	maxSick = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
 
-	// hurriedPlaces is the number of places at the end of a shutdown. With responses after 100 ms,
-	// 2,500 series can be written in ten seconds, instead of 360.
-	hurriedPlaces = 32
 )
+
+// MaxPlaces is the number of places at the end of a shutdown. With responses after 100 ms, 2,500
+// series can be written in ten seconds, instead of 360. No process needs more before.
+const MaxPlaces = 32
 
 // Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
 // While slowPlaces do, namespaces that probably hang make none, and others one at a time. A
@@ -85,10 +86,10 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	}
 	s.Alike = min(s.Alike, math.MaxUint8-1) + 1
 	s.Failures = min(s.Failures, math.MaxUint8-1) + 1
-	first, most, failures := retryFirst, cmp.Or(r.Most, longest[s.Last]), s.Failures
+	first, most, failures := RetryFirst, cmp.Or(r.Most, longest[s.Last]), s.Failures
 	switch {
 	case s.Last == Refused:
-		first, failures = cmp.Or(r.Least, retryFirst), s.Alike
+		first, failures = cmp.Or(r.Least, RetryFirst), s.Alike
 	case s.isDeniedOften():
 		return deniedLong // exactly: see place
 	}
@@ -168,7 +169,7 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 	for class := range s.throttles {
 		s.throttles[class] = throttle{free: 1, first: longestOfAll(class)}
 	}
-	s.throttles[recent] = throttle{free: freeRetriesOfAll, first: retryFirst}
+	s.throttles[recent] = throttle{free: freeRetriesOfAll, first: RetryFirst}
 	return s
 }
 
@@ -298,7 +299,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	item = l.items.First()
 	slot := item.Slot()
 	slot.slow = false
-	l.pace = now + retryFirst/2
+	l.pace = now + RetryFirst/2
 	if l.class >= first {
 		s.throttles[l.class].take(now, longestOfAll(l.class), s.jitter)
 		l.throttle.take(now, longest[slot.Last], s.jitter)
@@ -436,7 +437,7 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 	case r.Result == PushedBack:
 		s.extra = 0
 	case s.hurried && r.Result != None && r.Result != Failed:
-		s.extra = max(s.extra, min(s.extra+1, hurriedPlaces-s.places))
+		s.extra = max(s.extra, min(s.extra+1, MaxPlaces-s.places))
 	}
 	n.classify(now)
 	s.plan(n)
@@ -445,7 +446,7 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 
 // Hurry is for a shutdown. Back-offs, also those that last, are at most 100 ms from now on, and
 // requests have no rate. Each that the server handles makes place for one more, up to
-// hurriedPlaces, until it pushes back. Bulkheads and pauses stay, but what takes long already
+// MaxPlaces, until it pushes back. Bulkheads and pauses stay, but what takes long already
 // does not count, and namespaces in which something does go last.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.advance(now)

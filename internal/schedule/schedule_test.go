@@ -20,7 +20,7 @@ func seconds(n ...int) (ds []time.Duration) {
 
 // fail has the next request fail, which is for it, and returns when the item can be tried again.
 func (w *world) fail(it *item, r Response) time.Duration {
-	w.now += retryFirst
+	w.now += RetryFirst
 	n := w.namespaces[it.namespace]
 	for class := range w.throttles {
 		w.throttles[class].failures = 0
@@ -117,7 +117,7 @@ func TestOrder(t *testing.T) {
 		w.done(failed, Response{Result: Denied})
 		late := &item{namespace: "a"}
 		w.Ready(late, w.now+1, w.now)
-		w.now += retryFirst / 2
+		w.now += RetryFirst / 2
 		it, _ := w.next()
 		require.Equal(t, failures < Several, slices.Contains(first, it))
 		w.done(it, Response{})
@@ -199,7 +199,7 @@ func TestPace(t *testing.T) {
 	}
 	assert.InDelta(t, Several+20, w.requests, 1)
 	late := w.add("a", 1)[0]
-	w.now += retryFirst
+	w.now += RetryFirst
 	assert.Equal(t, []*item{late}, w.sent())
 	w.done(late, Response{Result: Passed})
 	assert.Len(t, w.sent(), 200-w.requests+1+len(w.flights.nodes), "one that passes ends it")

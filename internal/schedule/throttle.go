@@ -34,7 +34,7 @@ func (t *throttle) take(now, longest time.Duration, jitter func(time.Duration) t
 
 // restart brings back the first interval.
 func (t *throttle) restart(now time.Duration) {
-	t.interval, t.next = retryFirst, min(t.next, now+retryFirst)
+	t.interval, t.next = RetryFirst, min(t.next, now+RetryFirst)
 }
 
 // answer takes the response to a request. One that the server denies or refuses shows that it

@@ -22,7 +22,7 @@ func TestThrottle(t *testing.T) {
 		"ffffp":   seconds(0, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0),
 		"ffff-":   seconds(0, 0, 0, 1, 2, 4, 8),
 	} {
-		th, now := throttle{free: freeRetries, first: retryFirst}, time.Duration(0)
+		th, now := throttle{free: freeRetries, first: RetryFirst}, time.Duration(0)
 		for i, want := range wants {
 			require.Equal(t, want, max(now, th.at())-now, "%s: %d", in, i)
 			now += want
@@ -87,8 +87,8 @@ func TestRetriesOfAll(t *testing.T) {
 		sent := w.sent()
 		require.Equal(t, []string{"new"}, namespaces(sent))
 		w.done(sent[0], Response{Result: Passed})
-		assert.Equal(t, w.now+retryFirst, w.throttles[class].at())
-		w.now += retryFirst
+		assert.Equal(t, w.now+RetryFirst, w.throttles[class].at())
+		w.now += RetryFirst
 		sent = w.sent()
 		require.Len(t, sent, 1)
 		w.done(sent[0], Response{Result: Passed})
@@ -185,7 +185,7 @@ func TestPlaces(t *testing.T) {
 // In a shutdown, each request that the server handles makes place for one more.
 func TestPlacesOfAShutdown(t *testing.T) {
 	for want, results := range map[int][]Result{
-		5: {Passed, Denied, Refused}, 3: {Passed, None, Failed}, 2: {Passed, Passed, PushedBack}, hurriedPlaces: slices.Repeat([]Result{Passed}, 40),
+		5: {Passed, Denied, Refused}, 3: {Passed, None, Failed}, 2: {Passed, Passed, PushedBack}, MaxPlaces: slices.Repeat([]Result{Passed}, 40),
 	} {
 		w := newWorld(t, 2)
 		w.Hurry(w.now)
@@ -195,7 +195,7 @@ func TestPlacesOfAShutdown(t *testing.T) {
 			w.Done(it, Response{Result: result}, w.now)
 			w.Remove(it)
 		}
-		w.add("a", 2*hurriedPlaces)
+		w.add("a", 2*MaxPlaces)
 		assert.Len(t, w.sent(), want)
 	}
 }

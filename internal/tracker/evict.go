@@ -37,12 +37,12 @@ func (t *table) classOf(e *Entry) class {
 }
 
 // rank is a distance in the order of eviction that no idle time bridges.
-const rank = 50 * 365 * 24 * time.Hour
+const rank = 50 * MaxDuration
 
 // order returns the place of e in its list: the longest idle first, what the server denies
 // or fails before them, and of those that are closing Normals before all Warnings.
 func (t *table) order(e *Entry) time.Duration {
-	at := max(e.last, -longAgo)
+	at := max(e.last, -MaxDuration)
 	if e.slot.Failures > 0 {
 		at -= rank
 	}
@@ -99,18 +99,15 @@ func (t *table) evict(e *Entry, now time.Time) {
 	})
 }
 
-// maxCorrections bounds how long longestIdle takes in a list of hot series.
-const maxCorrections = 32
-
 // longestIdle returns the entry of a class that has been idle longest, nil if there is none. The
 // hot path does not touch the list, so a time can be out of date, but only too early. longestIdle
-// corrects the first entry until its time is right, or maxCorrections times.
+// corrects the first entry until its time is right, or Batch times.
 func (t *table) longestIdle(of class) *Entry {
 	list := &t.lists[of]
 	if list.Len() == 0 {
 		return nil
 	}
-	for range maxCorrections {
+	for range Batch {
 		e := list.First()
 		at := t.order(e)
 		if at == list.At(e) {

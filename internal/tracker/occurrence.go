@@ -4,12 +4,14 @@ import (
 	"maps"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+
 	"github.com/eventseries/eventseries/series"
 )
 
-// MaxAnnotationBytes is how many bytes of its callers' annotations a series stores. The API server
-// allows 256 KiB for all annotations of an object (TotalAnnotationSizeLimitB).
-const MaxAnnotationBytes = 64 << 10
+// MaxAnnotationBytes is how many bytes of its callers' annotations a series stores: a quarter of what
+// the API server allows for all annotations of an object.
+const MaxAnnotationBytes = apivalidation.TotalAnnotationSizeLimitB / 4
 
 // Occurrence is what a caller says about one occurrence in addition to its key.
 type Occurrence struct {

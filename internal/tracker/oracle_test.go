@@ -103,7 +103,7 @@ func newHistory(t *testing.T, seed uint64, rng *rand.Rand, leaders int) *history
 	remote.versionless = opts.Scope == SameInstance && rng.IntN(3) == 0
 	remote.mark = 500 * time.Microsecond
 	for i := range leaders {
-		opts.Seed = markRange + uint64(i)
+		opts.Seed = uint64(markRange) + uint64(i)
 		h.w = newWorld(t, opts, remote)
 		h.w.distinct = distinct
 		if leaders > 1 {

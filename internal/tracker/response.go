@@ -83,10 +83,9 @@ const (
 	// deniedLooks is how many looks are denied before a process without the permission to
 	// patch takes a name that needs none. The third is a minute after the first.
 	deniedLooks = 3
-	// conflictWait is the delay if a look has not helped: someone else is as fast, and this must not
-	// become a hot loop. It doubles with each look, up to four minutes.
-	conflictWait = time.Second
-	maxLooks     = 8
+	// maxLooks is how often the delay of a second doubles if looks do not help: someone else is as
+	// fast, and this must not become a hot loop.
+	maxLooks = 8
 )
 
 // respond applies a response to e, and returns what it means for the schedule.
@@ -117,7 +116,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	case r.Outcome == Taken, r.Outcome == Changed:
 		e.phase = looking
 		if e.looks > 0 {
-			return r.ofItself(conflictWait<<e.looks, conflictWait<<e.looks)
+			return r.ofItself(schedule.RetryFirst<<e.looks, schedule.RetryFirst<<e.looks)
 		}
 	case r.Outcome == Refused && !isLook && e.attempts != nil:
 		e.phase = looking // what an attempt may have stored, a look says first

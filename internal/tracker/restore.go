@@ -57,7 +57,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		note:        strings.Clone(found.Note),
 		annotations: mergeAnnotations(nil, found.Annotations),
 		salt:        uint8(salt),
-		notedAt:     tenths(t.offset(now) - longAgo), // the note is an old one
+		notedAt:     tenths(t.offset(now) - MaxDuration), // the note is an old one
 	}
 	t.insert(hash, e)
 	t.take(e, now, func(s *step) {
@@ -66,7 +66,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		if isOngoing && isAlive {
 			s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 		} else {
-			e.last = s.at - min(now.Sub(found.Last), longAgo)
+			e.last = s.at - min(now.Sub(found.Last), MaxDuration)
 		}
 		if !isAlive {
 			e.life, e.state = closing, series.Finished
@@ -74,6 +74,3 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	})
 	return true, t.dropped()
 }
-
-// longAgo keeps impossible times from overflowing.
-const longAgo = 365 * 24 * time.Hour

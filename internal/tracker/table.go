@@ -50,13 +50,9 @@ type place struct {
 	permits     bool          // the server has permitted a patch
 }
 
-// maxRemembered bounds table.words and table.places. A process whose looks are denied can begin a second
-// Event in a namespace that is forgotten.
-const maxRemembered = 10_000
-
 // remember puts a value into a map. If that is full, all in it is forgotten, and learned again.
 func remember[K comparable, V any](in map[K]V, k K, v V) {
-	if _, known := in[k]; !known && len(in) >= maxRemembered {
+	if _, known := in[k]; !known && len(in) >= MaxRemembered {
 		clear(in)
 	}
 	in[k] = v
@@ -189,7 +185,7 @@ func (t *table) settle(e *Entry, s *step) {
 		return
 	case kind == none:
 		if s.at >= e.beatAt {
-			e.beatAt = -longAgo // overdue, also when a clock is set back
+			e.beatAt = -MaxDuration // overdue, also when a clock is set back
 		}
 		t.sched.Wait(e, e.deadline(&t.rules, s.at), s.at)
 	default:
@@ -264,7 +260,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
-	w.at -= min(max(t.ahead-w.ahead, 0), longAgo)
+	w.at -= min(max(t.ahead-w.ahead, 0), MaxDuration)
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {

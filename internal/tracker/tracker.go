@@ -32,7 +32,7 @@ func New(opts Options, now time.Time) *Tracker {
 	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.gap = min(t.opts.FinishAfter, t.window.Slow())
-	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % markRange)
+	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % uint64(markRange))
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
 	t.words = make(map[words]*words)
@@ -119,9 +119,6 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 	}
 }
 
-// batch is how many entries are handled under one lock.
-const batch = 256
-
 // Advance handles the deadlines up to now: of heartbeats, of quiet series, and of Events that expire.
 func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	t.catchUp(now)
@@ -129,7 +126,7 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		defer func() { drops = append(drops, t.dropped()...) }()
-		for range batch {
+		for range Batch {
 			e, ok := t.sched.Due(t.offset(now))
 			if !ok {
 				return false
@@ -161,7 +158,7 @@ func (t *Tracker) catchUp(now time.Time) {
 	}
 	t.inParts(func(e *Entry) {
 		if e.isOngoing() {
-			t.take(e, now, func(*step) { e.age(min(jump, longAgo)) })
+			t.take(e, now, func(*step) { e.age(min(jump, MaxDuration)) })
 		}
 	})
 }
@@ -226,7 +223,7 @@ func (t *Tracker) inParts(do func(*Entry)) {
 			}
 		}
 	}
-	for entries := range slices.Chunk(all, batch) {
+	for entries := range slices.Chunk(all, Batch) {
 		part(entries)
 	}
 }

@@ -367,7 +367,7 @@ func TestWallClockIsSet(t *testing.T) {
 
 func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	begin := time.Now()
-	tr := New(Options{MaxWindow: 6 * time.Minute, Seed: markRange}, begin)
+	tr := New(Options{MaxWindow: 6 * time.Minute, Seed: uint64(markRange)}, begin)
 	k := testKey("a")
 	at := func(d time.Duration) time.Time { return begin.Add(d).Round(0).Truncate(time.Microsecond) }
 	before, count := restorable(k, at(-time.Hour), at(-10*time.Minute)), 7
@@ -421,7 +421,7 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 // next attempt has no earlier time.
 func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 	begin := time.Now()
-	tr, k := New(Options{Seed: markRange}, begin), testKey("a")
+	tr, k := New(Options{Seed: uint64(markRange)}, begin), testKey("a")
 	observe(t, tr, k, begin, Occurrence{})
 	now := wallclock.Set(begin.Add(time.Minute), -time.Hour)
 	observe(t, tr, k, now, Occurrence{})
@@ -442,7 +442,7 @@ func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 
 // A count stays where the API has no room for more, and times continue.
 func TestCountSaturates(t *testing.T) {
-	tr, k := New(Options{Seed: markRange}, start), testKey("a")
+	tr, k := New(Options{Seed: uint64(markRange)}, start), testKey("a")
 	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
 	write(t, tr, start, Create)
 	e.count = math.MaxInt32 - 2
@@ -690,7 +690,7 @@ func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
 
 // What is due at once is handled in parts, and all of it.
 func TestManyAreDue(t *testing.T) {
-	tr, keys := ongoingSeries(t, 2*batch+1)
+	tr, keys := ongoingSeries(t, 2*Batch+1)
 	now := start.Add(6 * time.Minute)
 	require.Empty(t, tr.Advance(now))
 	assert.Equal(t, len(keys), tr.Stats(now).Ended)
@@ -700,12 +700,12 @@ func TestManyAreDue(t *testing.T) {
 func TestPlacesAreBounded(t *testing.T) {
 	tr := New(Options{}, start)
 	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
-	for i := range maxRemembered {
+	for i := range MaxRemembered {
 		remember(tr.places, fmt.Sprint(i), place{permits: true})
 	}
 	tr.hear(w, &Result{Outcome: Denied}, 0)
 	remember(tr.places, "0", place{permits: true})
-	assert.Len(t, tr.places, maxRemembered)
+	assert.Len(t, tr.places, MaxRemembered)
 	tr.hear(w, &Result{Outcome: Gone}, 0)
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }

@@ -106,7 +106,7 @@ type listed struct {
 
 func newWorld(t *testing.T, opts Options, remote *server) *world {
 	w := &world{t: t, opts: opts.WithDefaults(), remote: remote, keys: remote.keys}
-	w.opts.Seed = cmp.Or(w.opts.Seed, markRange) // no mark
+	w.opts.Seed = cmp.Or(w.opts.Seed, uint64(markRange)) // no mark
 	w.opts.Accepts = func(k series.Key) bool { return w.excluded == "" || tupleOf(w.keys[k]) != w.excluded }
 	w.lives = 1000 * len(remote.worlds) // leaders have different instances
 	remote.worlds = append(remote.worlds, w)
@@ -535,7 +535,7 @@ func (w *world) status(name string, now time.Duration) string {
 		text += fmt.Sprintf(", stored %s x%d at %s", e.stored.state, e.stored.count, since(e.stored.at))
 	}
 	if e.isOngoing() && e.phase == live {
-		if e.beatAt == -longAgo {
+		if e.beatAt == -MaxDuration {
 			text += ", heartbeat overdue"
 		} else {
 			text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))

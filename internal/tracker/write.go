@@ -173,7 +173,7 @@ func (e *Entry) isShared(r *rules) bool {
 }
 
 // markRange is the number of microseconds that can name a process.
-const markRange = 1000
+const markRange = int64(time.Millisecond / time.Microsecond)
 
 // marked returns a time within a millisecond of last, and not before atLeast: whole milliseconds after
 // the epoch, and as many microseconds as the mark says. If a response is lost, and another process
