@@ -80,6 +80,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.lists = newLists(b, sink)
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.limiter = newLimiter(b.opts)
+	b.lists.limiter = b.limiter
 	b.report = newReporter(b)
 	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)
 	b.opts.Filter.broadcasters.Store(b, nil)

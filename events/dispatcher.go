@@ -15,20 +15,19 @@ import (
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
 )
 
 // requestTimeout ends a request without a response.
 const requestTimeout = 30 * time.Second
 
-// minQPS is one request a day: package rate computes delays that overflow below that, and numbers of
-// tokens above math.MaxInt32.
-const minQPS = 1.0 / (24 * 60 * 60)
-
+// newLimiter returns the limiter of Options.QPS. Package rate computes delays that overflow if they are
+// longer than some years, and numbers of tokens above math.MaxInt32.
 func newLimiter(opts Options) *rate.Limiter {
 	if opts.QPS < 0 || opts.QPS > math.MaxInt32 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
-	qps := max(float64(opts.QPS), minQPS)
+	qps := max(float64(opts.QPS), 1/series.MaxDuration.Seconds())
 	// Twice the rate, as client-go has it by default.
 	return rate.NewLimiter(rate.Limit(qps), max(1, int(2*qps)))
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,10 +40,11 @@ const (
 // goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
 // is listed finds its Event by its name.
 type lists struct {
-	b      *Broadcaster
-	from   EventLister   // nil if nothing is listed
-	wake   chan struct{} // has room for one; see run
-	jitter func(time.Duration) time.Duration
+	b       *Broadcaster
+	from    EventLister   // nil if nothing is listed
+	limiter *rate.Limiter // that of the broadcaster: each request takes a token
+	wake    chan struct{} // has room for one; see run
+	jitter  func(time.Duration) time.Duration
 
 	identities *lru.Cache // of the recorders, if the scope is SameInstance
 
@@ -64,7 +66,7 @@ type list struct {
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
-	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(tracker.MaxRemembered), known: lru.New(tracker.MaxRemembered)}
+	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(schedule.MaxRemembered), known: lru.New(schedule.MaxRemembered)}
 	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
 		l.from = lister
 	}
@@ -138,7 +140,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if delay := l.b.limiter.ReserveN(now, 1).DelayFrom(now); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+			if delay := l.limiter.ReserveN(now, 1).DelayFrom(now); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {

@@ -22,7 +22,7 @@ import (
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
-	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -218,7 +218,7 @@ func TestEndlessInstances(t *testing.T) {
 		for i := range 30_000 {
 			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
-		assert.LessOrEqual(t, b.lists.identities.Len(), tracker.MaxRemembered)
+		assert.LessOrEqual(t, b.lists.identities.Len(), schedule.MaxRemembered)
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 		b.NewRecorder(scheme, controller).Eventf(testPod(1), nil, "Normal", "Tested", "Testing", "note")
 		synctest.Wait()

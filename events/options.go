@@ -128,7 +128,7 @@ type Options struct {
 	// QPS limits the requests per second. After a quiet time, twice as many can be made at once.
 	// If negative, there is no limit. If zero, 50.
 	//
-	// A limit of less than one request per day is one per day. The rate limiter of the client is
+	// A limit of less than one request per year is one per year. The rate limiter of the client is
 	// not used; see [EventSinkImpl]. The number of requests in flight is limited to 4, or to
 	// QPS × 0.08 if that is more, up to 32: that suffices for QPS if a response takes 80
 	// milliseconds. Up to 100 that take longer than 100 milliseconds do not count.
@@ -198,8 +198,8 @@ func (o Options) validate() error {
 		switch {
 		case d.value < 0:
 			fail("%s is negative: %v", d.name, d.value)
-		case d.value > tracker.MaxDuration:
-			fail("%s is longer than %v: %v", d.name, tracker.MaxDuration, d.value)
+		case d.value > series.MaxDuration:
+			fail("%s is longer than %v: %v", d.name, series.MaxDuration, d.value)
 		}
 	}
 	if o.Capacity < 0 {

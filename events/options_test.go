@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/series"
 )
 
 func TestOptionsValidate(t *testing.T) {
@@ -16,7 +16,7 @@ func TestOptionsValidate(t *testing.T) {
 		{},
 		{QPS: -1},
 		{FirstHeartbeat: time.Minute, ClusterNamespace: "default"},
-		{EventTTL: tracker.MaxDuration, HeartbeatInterval: tracker.MaxDuration - 1, FirstHeartbeat: tracker.MaxDuration - 1, FinishAfter: tracker.MaxDuration, ShutdownTimeout: tracker.MaxDuration},
+		{EventTTL: series.MaxDuration, HeartbeatInterval: series.MaxDuration - 1, FirstHeartbeat: series.MaxDuration - 1, FinishAfter: series.MaxDuration, ShutdownTimeout: series.MaxDuration},
 	} {
 		require.NoError(t, valid.validate())
 	}
@@ -28,7 +28,7 @@ func TestOptionsValidate(t *testing.T) {
 		EventTTL:          -6 * time.Second,
 		ClusterNamespace:  "here",
 		QPS:               float32(math.NaN()),
-		ShutdownTimeout:   tracker.MaxDuration + 1,
+		ShutdownTimeout:   series.MaxDuration + 1,
 	}
 	require.EqualError(t, invalid.validate(), `events: Options.EventTTL is negative: -6s
 events: Options.HeartbeatInterval is negative: -1s
@@ -43,7 +43,7 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 2ns > 1ns":       {FirstHeartbeat: 2, HeartbeatInterval: 1},
 		"events: Options.FirstHeartbeat is longer than HeartbeatInterval: 45m0s > 30m0s":   {FirstHeartbeat: 45 * time.Minute, EventTTL: time.Hour},
 		"events: Options.HeartbeatInterval is not shorter than EventTTL: 1h0m0s >= 1h0m0s": {HeartbeatInterval: time.Hour},
-		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: tracker.MaxDuration + 1},
+		"events: Options.FinishAfter is longer than 8760h0m0s: 8760h0m0.000000001s":        {FinishAfter: series.MaxDuration + 1},
 		"events: Options.EventTTL is shorter than a second: 2ns":                           {EventTTL: 2},
 		"events: Options.EventTTL is longer than 8760h0m0s: 2562047h47m16.854775807s":      {EventTTL: math.MaxInt64},
 		`events: Options.Scope is "SameProcess"`:                                           {Scope: "SameProcess"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/safelog"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -23,10 +24,6 @@ import (
 // logInterval is the time between two lines of the same kind. When something has failed for as long,
 // the log says so a second time.
 const logInterval = time.Hour
-
-// linesAtOnce is how many lines of different kinds a logLimit lets through at once, and in each
-// logInterval after that.
-const linesAtOnce = 10
 
 // reporter logs which requests fail, when they work again, and which events are lost: a few lines
 // for each, not one for each request or event. It can be used concurrently. It calls no logger
@@ -166,10 +163,10 @@ func (r *reporter) failureLocked(of requests, now time.Time) *failure {
 	f := r.open[of]
 	if f == nil || now.Sub(f.latest) >= failureTTL {
 		f = &failure{since: now, latest: now}
-		if len(r.open) == tracker.MaxRemembered {
+		if len(r.open) == schedule.MaxRemembered {
 			r.failingLocked(now)
 		}
-		if len(r.open) < tracker.MaxRemembered {
+		if len(r.open) < schedule.MaxRemembered {
 			r.open[of] = f
 		}
 	}
@@ -304,7 +301,7 @@ type logLimit struct {
 }
 
 func newLogLimit() *logLimit {
-	return &logLimit{all: rate.NewLimiter(rate.Every(logInterval/linesAtOnce), linesAtOnce), next: lru.New(tracker.MaxRemembered)}
+	return &logLimit{all: rate.NewLimiter(rate.Every(logInterval/tracker.MaxShown), tracker.MaxShown), next: lru.New(schedule.MaxRemembered)}
 }
 
 // allow reports whether a line of this kind may be logged now, and how many lines of all kinds

@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/internal/workload"
 )
@@ -189,10 +190,10 @@ func TestFailuresAreBounded(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		r := &w.broadcaster.report
 		fail := func(namespace string) { r.failed(requests{namespace, "create"}, io.EOF) }
-		for i := range tracker.MaxRemembered + 10 {
+		for i := range schedule.MaxRemembered + 10 {
 			fail(fmt.Sprint("ns-", i))
 		}
-		assert.Len(t, r.open, tracker.MaxRemembered)
+		assert.Len(t, r.open, schedule.MaxRemembered)
 		time.Sleep(failureTTL - 1)
 		fail("ns-7")
 		fail("another")
@@ -220,12 +221,12 @@ func TestLogLimit(t *testing.T) {
 	allow("a", 2*logInterval, 0, true)
 
 	l = newLogLimit()
-	for i := range linesAtOnce {
+	for i := range tracker.MaxShown {
 		allow(fmt.Sprint(i), 0, 0, true)
 	}
 	allow("another", 0, 0, false)
-	allow("another", logInterval/linesAtOnce, 1, true)
-	allow("one more", logInterval/linesAtOnce, 0, false)
+	allow("another", logInterval/tracker.MaxShown, 1, true)
+	allow("one more", logInterval/tracker.MaxShown, 0, false)
 }
 
 // failIn fails requests in the given namespaces.
@@ -312,20 +313,20 @@ func TestOutageOfTheServer(t *testing.T) {
 			last := w.logs.with("Events are written again", `"failingNamespaces"=0`)
 			switch during {
 			case time.Second:
-				assert.Len(t, lines, linesAtOnce)
+				assert.Len(t, lines, tracker.MaxShown)
 				assert.Empty(t, many)
-				assert.Len(t, over, linesAtOnce)
+				assert.Len(t, over, tracker.MaxShown)
 			case 30 * time.Minute:
-				assert.Len(t, lines, linesAtOnce+1)
+				assert.Len(t, lines, tracker.MaxShown+1)
 				assert.Len(t, many, 1)
 				assert.Empty(t, still)
-				assertBetween(t, linesAtOnce+1, linesAtOnce+2, len(over)) // the last can be one of the others
+				assertBetween(t, tracker.MaxShown+1, tracker.MaxShown+2, len(over)) // the last can be one of the others
 				assert.NotEmpty(t, last)
 			default:
-				assert.Len(t, lines, linesAtOnce+1)
-				assertBetween(t, 2, linesAtOnce+2, len(still)) // of these if they are tried, and one an hour with the number
+				assert.Len(t, lines, tracker.MaxShown+1)
+				assertBetween(t, 2, tracker.MaxShown+2, len(still)) // of these if they are tried, and one an hour with the number
 				assert.Len(t, w.logs.with("Still cannot write events", `"failingNamespaces"=1000`), len(still))
-				assertBetween(t, linesAtOnce+1, linesAtOnce+4, len(over))
+				assertBetween(t, tracker.MaxShown+1, tracker.MaxShown+4, len(over))
 				assert.NotEmpty(t, last)
 			}
 			assert.Equal(t, len(lines)+len(still)+len(over), w.logs.atVerbosity0())
@@ -491,7 +492,7 @@ func TestEndlessBadNames(t *testing.T) {
 			}
 			time.Sleep(logInterval)
 		}
-		assert.Len(t, w.logs.with("Repaired a name"), rounds*linesAtOnce)
-		assert.Len(t, w.logs.with("Repaired a name", fmt.Sprintf(`"suppressed"=%d`, names-linesAtOnce)), rounds-1)
+		assert.Len(t, w.logs.with("Repaired a name"), rounds*tracker.MaxShown)
+		assert.Len(t, w.logs.with("Repaired a name", fmt.Sprintf(`"suppressed"=%d`, names-tracker.MaxShown)), rounds-1)
 	})
 }

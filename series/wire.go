@@ -61,9 +61,9 @@ const (
 	// with default options finishes a fast loop that has been quiet for so long.
 	FinishAfter = 6 * time.Minute
 
-	// maxPromise is the longest heartbeat and the longest window that FromEvent
-	// accepts. Sums of them do not overflow.
-	maxPromise = 10 * 365 * 24 * time.Hour
+	// MaxDuration is the longest heartbeat and the longest window of a series, and limits all
+	// durations of a recorder, so that sums do not overflow.
+	MaxDuration = 365 * 24 * time.Hour
 )
 
 // Series is a series at one time: what an Event says about it. The zero value is a
@@ -228,7 +228,7 @@ func durationText(d time.Duration) string { return shortDuration.Replace(d.Strin
 // parseDuration parses a duration of an annotation. It returns zero if there is none, or
 // none that a recorder would write.
 func parseDuration(text string) time.Duration {
-	if d, err := time.ParseDuration(text); err == nil && d > 0 && d <= maxPromise {
+	if d, err := time.ParseDuration(text); err == nil && d > 0 && d <= MaxDuration {
 		return d
 	}
 	return 0
@@ -248,7 +248,7 @@ func (s *Series) eventSeries() *eventsv1.EventSeries {
 //
 // The state is what the Event says; see [Series.StateAt]. An Event with `series` and
 // without a state, as client-go writes it, is Unknown. FromEvent ignores other labels,
-// and a heartbeat or window that is not a positive duration of at most ten years.
+// and a heartbeat or window that is not a positive duration of at most a year.
 func FromEvent(event *eventsv1.Event) (*Series, error) {
 	fail := func(format string, args ...any) (*Series, error) {
 		return nil, fmt.Errorf("series: event %s/%s: %s", event.Namespace, event.Name, fmt.Sprintf(format, args...))

@@ -344,10 +344,10 @@ func TestStateAt(t *testing.T) {
 	}{
 		{"30m", 36 * time.Minute},
 		{"1h30m", 96 * time.Minute},
-		{"87600h", 87600*time.Hour + FinishAfter},
+		{"8760h", 8760*time.Hour + FinishAfter},
 		// These are ignored.
 		{"", DefaultHeartbeat + FinishAfter}, {"0s", 36 * time.Minute}, {"-1h", 36 * time.Minute},
-		{"30", 36 * time.Minute}, {"87600h1ns", 36 * time.Minute}, {"3000000h", 36 * time.Minute},
+		{"30", 36 * time.Minute}, {"8760h1ns", 36 * time.Minute}, {"3000000h", 36 * time.Minute},
 	} {
 		event := testSeries().Event()
 		event.Annotations[AnnotationHeartbeat] = tt.heartbeat

@@ -31,10 +31,13 @@ const freeRetries, freeRetriesOfAll = 3, 10
 
 const (
 	later   = 5 * time.Minute // what is less likely to pass is due this much later
-	maxIdle = 1000            // the number of namespaces from which idle ones are forgotten
 	maxSick = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
 
 )
+
+// MaxRemembered bounds each memory of what a program can make up for ever, such as namespaces: from so
+// many on, idle ones are forgotten.
+const MaxRemembered = 10_000
 
 // MaxPlaces is the number of places at the end of a shutdown. With responses after 100 ms, 2,500
 // series can be written in ten seconds, instead of 360. No process needs more before.
@@ -185,7 +188,7 @@ func (s *Schedule[T]) namespace(name string) *namespace[T] {
 
 // forget forgets a namespace that is idle, while there are many. One that is paused is not.
 func (s *Schedule[T]) forget(n *namespace[T]) {
-	if n.pending.Len() == 0 && n.inFlight() == 0 && n.hangs == 0 && n.until <= s.now && len(s.namespaces) > maxIdle {
+	if n.pending.Len() == 0 && n.inFlight() == 0 && n.hangs == 0 && n.until <= s.now && len(s.namespaces) > MaxRemembered {
 		delete(s.namespaces, n.name)
 	}
 }

@@ -307,21 +307,21 @@ func TestPendingSince(t *testing.T) {
 func TestNamespacesAreForgotten(t *testing.T) {
 	for _, pause := range []time.Duration{0, time.Minute} {
 		w := newWorld(t, many)
-		for i := range 5 * maxIdle {
+		for i := range 2 * MaxRemembered {
 			it := w.add(strconv.Itoa(i), 1)[0]
 			require.Equal(t, []*item{it}, w.sent())
 			w.done(it, Response{Result: PushedBack, RetryAfter: pause})
 			w.Remove(it)
 		}
 		if pause > 0 {
-			require.Len(t, w.namespaces, 5*maxIdle)
+			require.Len(t, w.namespaces, 2*MaxRemembered)
 			w.now += pause - 1
 			w.add("0", 1)
 			require.Empty(t, w.sent())
 			w.now++
 			require.Len(t, w.sent(), 1)
 		}
-		assert.LessOrEqual(t, len(w.namespaces), maxIdle)
+		assert.LessOrEqual(t, len(w.namespaces), MaxRemembered)
 		assert.Equal(t, 1, w.namespaces["0"].failures)
 		assert.Zero(t, w.paced.Len())
 	}

@@ -37,12 +37,12 @@ func (t *table) classOf(e *Entry) class {
 }
 
 // rank is a distance in the order of eviction that no idle time bridges.
-const rank = 50 * MaxDuration
+const rank = 50 * series.MaxDuration
 
 // order returns the place of e in its list: the longest idle first, what the server denies
 // or fails before them, and of those that are closing Normals before all Warnings.
 func (t *table) order(e *Entry) time.Duration {
-	at := max(e.last, -MaxDuration)
+	at := max(e.last, -series.MaxDuration)
 	if e.slot.Failures > 0 {
 		at -= rank
 	}

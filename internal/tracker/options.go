@@ -58,14 +58,6 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// MaxDuration limits the options that are durations, and what a wall clock adds to times, so that sums
-// do not overflow.
-const MaxDuration = 365 * 24 * time.Hour
-
-// MaxRemembered bounds each memory of what a program can make up for ever, such as namespaces. A
-// process whose looks are denied can begin a second Event in a namespace that is forgotten.
-const MaxRemembered = 10_000
-
 // Batch is how many steps of one kind are made before others have their turn, such as those under one
 // lock.
 const Batch = 256

@@ -57,7 +57,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		note:        strings.Clone(found.Note),
 		annotations: mergeAnnotations(nil, found.Annotations),
 		salt:        uint8(salt),
-		notedAt:     tenths(t.offset(now) - MaxDuration), // the note is an old one
+		notedAt:     tenths(t.offset(now) - series.MaxDuration), // the note is an old one
 	}
 	t.insert(hash, e)
 	t.take(e, now, func(s *step) {
@@ -66,7 +66,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		if isOngoing && isAlive {
 			s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 		} else {
-			e.last = s.at - min(now.Sub(found.Last), MaxDuration)
+			e.last = s.at - min(now.Sub(found.Last), series.MaxDuration)
 		}
 		if !isAlive {
 			e.life, e.state = closing, series.Finished

@@ -50,9 +50,10 @@ type place struct {
 	permits     bool          // the server has permitted a patch
 }
 
-// remember puts a value into a map. If that is full, all in it is forgotten, and learned again.
+// remember puts a value into a map. If that is full, all in it is forgotten, and learned again. A
+// process whose looks are denied can begin a second Event in a namespace that is forgotten.
 func remember[K comparable, V any](in map[K]V, k K, v V) {
-	if _, known := in[k]; !known && len(in) >= MaxRemembered {
+	if _, known := in[k]; !known && len(in) >= schedule.MaxRemembered {
 		clear(in)
 	}
 	in[k] = v
@@ -185,7 +186,7 @@ func (t *table) settle(e *Entry, s *step) {
 		return
 	case kind == none:
 		if s.at >= e.beatAt {
-			e.beatAt = -MaxDuration // overdue, also when a clock is set back
+			e.beatAt = -series.MaxDuration // overdue, also when a clock is set back
 		}
 		t.sched.Wait(e, e.deadline(&t.rules, s.at), s.at)
 	default:
@@ -260,7 +261,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
-	w.at -= min(max(t.ahead-w.ahead, 0), MaxDuration)
+	w.at -= min(max(t.ahead-w.ahead, 0), series.MaxDuration)
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
 	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {

@@ -158,7 +158,7 @@ func (t *Tracker) catchUp(now time.Time) {
 	}
 	t.inParts(func(e *Entry) {
 		if e.isOngoing() {
-			t.take(e, now, func(*step) { e.age(min(jump, MaxDuration)) })
+			t.take(e, now, func(*step) { e.age(min(jump, series.MaxDuration)) })
 		}
 	})
 }
@@ -293,8 +293,8 @@ func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 	return rows, t.tallies.own < len(rows)
 }
 
-// maxSick bounds Stats.Sick: somebody reads them.
-const maxSick = 10
+// MaxShown is the number of namespaces, or of log lines, that somebody reads at once.
+const MaxShown = 10
 
 // Namespace is one in which the server fails, denies, slows, or pauses requests that wait.
 type Namespace struct {
@@ -318,7 +318,7 @@ type Stats struct {
 
 	Waiting     int           // series with something to write
 	LongestWait time.Duration // of the first of these
-	Sick        []Namespace   // those that have waited longest first, at most maxSick
+	Sick        []Namespace   // those that have waited longest first, at most MaxShown
 }
 
 // Stats returns the current numbers.
@@ -340,7 +340,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	if s.Waiting, since = t.sched.Backlog(); s.Waiting > 0 {
 		s.LongestWait = at - since
 	}
-	for _, n := range t.sched.Sick(maxSick, at) {
+	for _, n := range t.sched.Sick(MaxShown, at) {
 		sick := Namespace{Name: n.Name, Waiting: n.Pending, LongestWait: at - n.Since, Failures: n.Failures, Slow: n.Slow}
 		if n.Until > at {
 			sick.PausedUntil = now.Add(n.Until - at)

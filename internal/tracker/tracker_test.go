@@ -700,12 +700,12 @@ func TestManyAreDue(t *testing.T) {
 func TestPlacesAreBounded(t *testing.T) {
 	tr := New(Options{}, start)
 	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
-	for i := range MaxRemembered {
+	for i := range schedule.MaxRemembered {
 		remember(tr.places, fmt.Sprint(i), place{permits: true})
 	}
 	tr.hear(w, &Result{Outcome: Denied}, 0)
 	remember(tr.places, "0", place{permits: true})
-	assert.Len(t, tr.places, MaxRemembered)
+	assert.Len(t, tr.places, schedule.MaxRemembered)
 	tr.hear(w, &Result{Outcome: Gone}, 0)
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }

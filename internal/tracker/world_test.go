@@ -535,7 +535,7 @@ func (w *world) status(name string, now time.Duration) string {
 		text += fmt.Sprintf(", stored %s x%d at %s", e.stored.state, e.stored.count, since(e.stored.at))
 	}
 	if e.isOngoing() && e.phase == live {
-		if e.beatAt == -MaxDuration {
+		if e.beatAt == -series.MaxDuration {
 			text += ", heartbeat overdue"
 		} else {
 			text += fmt.Sprintf(", heartbeat at %s", since(e.beatAt))
