@@ -686,6 +686,20 @@ func TestWallClockJumpsBeforeALostCreate(t *testing.T) {
 	assert.EqualValues(t, 1, e.count)
 }
 
+// The response to the create is lost, and somebody has moved its latest time. What it contains counts once.
+func TestTimeMovesAfterALostCreate(t *testing.T) {
+	tr, k := New(Options{}, start), testKey("a")
+	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
+	w := send(t, tr, start, Create)
+	require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, start))
+	now := start.Add(2 * time.Minute)
+	require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
+	stored := w.Series.Event()
+	stored.Series.LastObservedTime.Time = start.Add(time.Minute)
+	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
+	assert.EqualValues(t, 2, e.count)
+}
+
 func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
 
 // What is due at once is handled in parts, and all of it.
