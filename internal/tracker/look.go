@@ -142,11 +142,13 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 	case e.count > 1:
 	case e.count == 0: // the server has refused what has occurred here
 		e.state = found.State
-	case gap <= s.opts.MaxWindow && e.life == active:
-		e.state = series.Ongoing
-	default:
+	case gap > s.opts.MaxWindow, e.life == over:
 		e.state = series.Finished
 		e.life = max(e.life, over)
+	case e.life == closing:
+		e.state = series.Unknown
+	default:
+		e.state = series.Ongoing
 	}
 	if e.lastNote == "" {
 		e.lastNote = e.note
