@@ -1,13 +1,18 @@
 package readers
 
 import (
+	"bytes"
+	"context"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,15 +23,20 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	clientevents "k8s.io/client-go/tools/events"
 	clientrecord "k8s.io/client-go/tools/record"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/compat/record"
+	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/series"
 )
@@ -54,10 +64,26 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 	"NewSink": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startRecord(clients, compat.NewBroadcaster(compat.NewSink(clients)))
 	},
+	"GetEventRecorder": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+		return startManager(clients, func(mgr manager.Manager) func(string) {
+			r := mgr.GetEventRecorder("tester")
+			return func(note string) { r.Eventf(pod, nil, "Warning", "Failed", "Trying", "%s", note) }
+		})
+	},
+	"NewManager": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+		return startManager(clients, func(mgr manager.Manager) func(string) {
+			r := mgr.GetEventRecorderFor("tester") //nolint:staticcheck // programs use it
+			return func(note string) { r.Event(pod, "Warning", "Failed", note) }
+		})
+	},
 	"tools/record": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startRecord(clients, clientrecord.NewBroadcaster())
 	},
 }
+
+// likeRecord are the writers that take the place of tools/record. The last one takes that of
+// tools/events, which begins no Event for another note.
+var likeRecord = []string{"compat/record", "NewSink", "NewManager", "GetEventRecorder"}
 
 var pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}
 
@@ -76,6 +102,46 @@ func startEvents(b clientevents.EventBroadcaster) (emit func(note string), stop 
 		close(done)
 	}
 }
+
+// startManager starts a manager. Its clients, which it makes itself, send their requests to the clientset.
+func startManager(clients *fake.Clientset, record func(manager.Manager) func(string)) (emit func(note string), stop func()) {
+	config := &rest.Config{Host: "https://cluster.invalid", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		var event corev1.Event
+		stored, path := &event, strings.Split(r.URL.Path, "/") // /api/v1/namespaces/shop/events/web-0.hash
+		body, err := io.ReadAll(r.Body)
+		switch {
+		case err != nil:
+		case r.Method == http.MethodPost:
+			if err = runtime.DecodeInto(scheme.Codecs.UniversalDeserializer(), body, &event); err == nil {
+				stored, err = clients.CoreV1().Events(path[4]).Create(r.Context(), &event, metav1.CreateOptions{})
+			}
+		case r.Method == http.MethodPatch:
+			stored, err = clients.CoreV1().Events(path[4]).Patch(r.Context(), path[6], types.MergePatchType, body, metav1.PatchOptions{})
+		default: // no role of the legacy recorder permits to list
+			return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Request: r}, nil
+		}
+		if err == nil {
+			body, err = runtime.Encode(scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion), stored)
+		}
+		header := http.Header{"Content-Type": {runtime.ContentTypeJSON}}
+		return &http.Response{StatusCode: http.StatusOK, Header: header, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+	})}
+	mgr, err := controllerruntime.NewManager(config, manager.Options{Metrics: server.Options{BindAddress: "0"}}, nil)
+	if err != nil {
+		panic(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { _ = mgr.Start(ctx) })
+	return record(mgr), func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 const hours = 4 * time.Hour
 
@@ -232,7 +298,7 @@ func every(d time.Duration) func(time.Duration) time.Duration {
 // replaces.
 func TestReaders(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| program | `compat/record`, `NewSink` | `tools/record` | `EventSinkImpl` | `tools/events` |\n| --- | --- | --- | --- | --- |\n")
+	table.WriteString("| program | `compat/record`, `NewSink`, `NewManager` | `tools/record` | `EventSinkImpl` | `tools/events` |\n| --- | --- | --- | --- | --- |\n")
 	for _, loop := range loops {
 		t.Run(loop.name, func(t *testing.T) {
 			stored, occurrences := map[string][]write{}, []time.Time(nil)
@@ -248,6 +314,9 @@ func TestReaders(t *testing.T) {
 			}
 			for _, r := range readers {
 				if loop.name == "10 s" {
+					for _, ours := range likeRecord {
+						assert.Equal(t, cells(r, "compat/record"), cells(r, ours), "%s, %s: they share a column", r.name, ours)
+					}
 					fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.name, cells(r, "compat/record"), cells(r, "tools/record"), cells(r, "EventSinkImpl"), cells(r, "tools/events"))
 				}
 				for _, after := range []time.Duration{0, hours / 2} {
@@ -262,16 +331,21 @@ func TestReaders(t *testing.T) {
 						assert.LessOrEqual(t, a.messageAge, max(b.messageAge, old), what)
 					}
 					const second = time.Second // lastTimestamp is truncated
-					compare("compat/record", "tools/record", 5*time.Minute+second)
-					compare("NewSink", "tools/record", 5*time.Minute+second)
+					for _, ours := range likeRecord {
+						if ours != "GetEventRecorder" || !loop.notes {
+							compare(ours, "tools/record", 5*time.Minute+second)
+						}
+					}
 					// After 6 minutes, tools/events begins another Event, with another first time and note.
 					if !strings.HasPrefix(loop.name, "8 min") || readsLatest(r) && !loop.notes {
 						compare("EventSinkImpl", "tools/events", 30*time.Minute+second)
+						compare("GetEventRecorder", "tools/events", 5*time.Minute+second)
 					}
 				}
 			}
-			assert.LessOrEqual(t, len(stored["compat/record"]), len(stored["tools/record"]))
-			assert.LessOrEqual(t, len(stored["NewSink"]), len(stored["tools/record"]))
+			for _, ours := range likeRecord {
+				assert.LessOrEqual(t, len(stored[ours]), len(stored["tools/record"]), ours)
+			}
 			for name, writes := range stored {
 				t.Logf("%s: %d writes", name, len(writes))
 			}
