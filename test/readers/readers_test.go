@@ -61,8 +61,11 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 	"compat/record": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startRecord(clients, record.NewBroadcaster())
 	},
-	"NewSink": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+	"NewBroadcaster": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startRecord(clients, compat.NewBroadcaster(compat.NewSink(clients)))
+	},
+	"NewSink": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+		return startEvents(events.NewBroadcaster(compat.NewSink(clients)))
 	},
 	"GetEventRecorder": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startManager(clients, func(mgr manager.Manager) func(string) {
@@ -83,7 +86,7 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 
 // likeRecord are the writers that take the place of tools/record. The last one takes that of
 // tools/events, which begins no Event for another note.
-var likeRecord = []string{"compat/record", "NewSink", "NewManager", "GetEventRecorder"}
+var likeRecord = []string{"compat/record", "NewBroadcaster", "NewManager", "GetEventRecorder"}
 
 var pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}
 
@@ -298,7 +301,7 @@ func every(d time.Duration) func(time.Duration) time.Duration {
 // replaces.
 func TestReaders(t *testing.T) {
 	var table strings.Builder
-	table.WriteString("| program | `compat/record`, `NewSink`, `NewManager` | `tools/record` | `EventSinkImpl` | `tools/events` |\n| --- | --- | --- | --- | --- |\n")
+	table.WriteString("| program | `compat/record`, `compat.NewBroadcaster`, `NewManager` | `tools/record` | `EventSinkImpl` | `tools/events` |\n| --- | --- | --- | --- | --- |\n")
 	for _, loop := range loops {
 		t.Run(loop.name, func(t *testing.T) {
 			stored, occurrences := map[string][]write{}, []time.Time(nil)
@@ -317,6 +320,7 @@ func TestReaders(t *testing.T) {
 					for _, ours := range likeRecord {
 						assert.Equal(t, cells(r, "compat/record"), cells(r, ours), "%s, %s: they share a column", r.name, ours)
 					}
+					assert.Equal(t, strings.ReplaceAll(cells(r, "compat/record"), "5 min", "30 min"), cells(r, "NewSink"), "%s: the page says so", r.name)
 					fmt.Fprintf(&table, "| %s | %s | %s | %s | %s |\n", r.name, cells(r, "compat/record"), cells(r, "tools/record"), cells(r, "EventSinkImpl"), cells(r, "tools/events"))
 				}
 				for _, after := range []time.Duration{0, hours / 2} {
@@ -339,6 +343,7 @@ func TestReaders(t *testing.T) {
 					// After 6 minutes, tools/events begins another Event, with another first time and note.
 					if !strings.HasPrefix(loop.name, "8 min") || readsLatest(r) && !loop.notes {
 						compare("EventSinkImpl", "tools/events", 30*time.Minute+second)
+						compare("NewSink", "tools/events", 30*time.Minute+second)
 						compare("GetEventRecorder", "tools/events", 5*time.Minute+second)
 					}
 				}
@@ -359,6 +364,7 @@ func TestReaders(t *testing.T) {
 	before, rest, _ := strings.Cut(string(page), begin)
 	_, after, found := strings.Cut(rest, end)
 	require.True(t, found, "the page has no place for the table")
+	table.WriteString("\nWith `compat.NewSink`, a broadcaster of package `events` has 30 min where the first column has 5.\n")
 	want := before + begin + "\n" + table.String() + "\n" + end + after
 	if *update {
 		require.NoError(t, os.WriteFile(path, []byte(want), 0o644)) //nolint:gosec // a page
