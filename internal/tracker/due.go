@@ -137,11 +137,16 @@ func (e *Entry) isFresh(at time.Duration) bool {
 	return at >= e.beatAt && e.unstored() == 0 || at < e.beatAt && at >= e.beatAt-quarter && at-e.last >= quarter
 }
 
-// planBeat decides when the next heartbeat of e is due: an interval after the latest write
-// that the server has stored.
+// planBeat decides when the next heartbeat of e is due: an interval after the latest write that the server
+// has stored. One that is shorter than the Event needs is for readers, who see when the latest occurrence
+// was: it begins there, but at most a quarter earlier, so few are more frequent.
 func (e *Entry) planBeat(s *step) {
 	interval := s.intervals.After(e.beats)
 	e.beatAt = e.stored.at + interval
+	if s.opts.HeartbeatInterval < s.opts.EventTTL/2 {
+		old := e.stored.at - s.offsetOf(time.UnixMicro(e.stored.last))
+		e.beatAt -= min(max(old, 0), interval/4)
+	}
 	if interval == s.opts.HeartbeatInterval && s.isCrowded {
 		e.beatAt = s.jitter(e, e.beatAt)
 	}

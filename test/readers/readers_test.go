@@ -289,6 +289,9 @@ var loops = []loop{
 	{"2 min", every(2 * time.Minute), false},
 	{"8 min", every(8 * time.Minute), false},
 	{"back-off", func(at time.Duration) time.Duration { return min(max(at, 10*time.Second), 5*time.Minute) }, false},
+	{"45 s", every(45 * time.Second), false},
+	{"200 s", every(200 * time.Second), false},
+	{"irregular", func(at time.Duration) time.Duration { return 20*time.Second + at/time.Second*7919%200*time.Second }, false},
 	{"10 s, with notes", every(10 * time.Second), true},
 	{"8 min, with notes", every(8 * time.Minute), true},
 }
