@@ -179,10 +179,10 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	}
 	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
 	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-	delay := schedule.RetryFirst << min(of.failures, 20)
+	delay := schedule.RetryMax << min(of.failures, 20)
 	switch {
 	case isExpired, !result.Outcome.Handled():
-		delay, more = min(delay, schedule.RetryMax), true
+		delay, more = min(schedule.RetryFirst<<min(of.failures, 20), schedule.RetryMax), true
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
 		more = now.Add(delay).Before(of.until)
 	default:

@@ -36,7 +36,7 @@ const (
 	pauseFirst      = 5 * time.Second
 	retryFirst      = time.Second
 	retryMax        = 2 * time.Minute
-	deniedLists     = 12 // if each is denied: within EventTTL, after 1, 2, 4 seconds and so on
+	deniedLists     = 5 // if each is denied: within EventTTL, after 2, 4, 8 minutes and so on
 )
 
 // The reasons of losses, as [DropReason] documents them.
