@@ -110,11 +110,14 @@ func TestCatalogCheck(t *testing.T) {
 	assert.Empty(t, check(exitOK))
 }
 
-// copyStubs returns a copy of a module with few dependencies.
-func copyStubs(t *testing.T) string {
+// copyStubs returns a copy of a module with few dependencies, and with packages of the large one.
+func copyStubs(t *testing.T, packages ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "vet"))))
+	require.NoError(t, os.CopyFS(dir, os.DirFS(filepath.Join("testdata", "stubs"))))
+	for _, name := range packages {
+		require.NoError(t, os.CopyFS(filepath.Join(dir, name), os.DirFS(filepath.Join("testdata", name))))
+	}
 	return dir
 }
 

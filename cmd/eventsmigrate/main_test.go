@@ -2,22 +2,22 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"go/format"
 	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
-
+	"path"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/golangci/plugin-module-register/register"
@@ -46,18 +46,22 @@ type program struct {
 	out string // the report
 }
 
-// run moves the program. Its packages are among those that are loaded.
-func (p *program) run(t *testing.T, loaded *driver.Packages, module, name string, f flags) {
+// run moves the program. Its packages are among those that are loaded, below a directory of the
+// module.
+func (p *program) run(t *testing.T, loaded *driver.Packages, dir, below string, f flags) {
 	t.Helper()
 	p.opts.Target = p.target
-	r, err := loaded.Move(p.opts, p.module+"/"+name)
+	r, err := loaded.Move(p.opts, path.Join(p.module, below, p.name))
 	require.NoError(t, err)
+	module := filepath.Join(dir, below)
 	p.r, p.dir = r, module
-	if name != string(p.target) {
-		p.dir = filepath.Join(module, name)
+	if p.name != string(p.target) {
+		p.dir = filepath.Join(module, p.name)
 		r.Manifests = nil // of all programs
 	}
-	within := func(d driver.Diagnostic) bool { return strings.HasPrefix(d.Pos.Filename, filepath.Join(module, name)) }
+	within := func(d driver.Diagnostic) bool {
+		return strings.HasPrefix(d.Pos.Filename, filepath.Join(module, p.name))
+	}
 	r.Missed = slices.DeleteFunc(slices.Clone(r.Missed), func(d driver.Diagnostic) bool { return !within(d) })
 	var b bytes.Buffer
 	report(&b, p.dir, r, f)
@@ -72,9 +76,10 @@ func (p *program) golden(name string) string {
 	return name + "." + string(p.target)
 }
 
-// The input of each golden file is the file beside it. The packages of a module load once, and
-// once more with their golden files: a second move changes nothing, and what a person must decide
-// is in both reports. Each program is moved alone, since its recorders depend on its managers.
+// The input of each golden file is the file beside it. The packages of a module load once, since
+// that takes seconds: as they are, and with their golden files. Another move of these changes
+// nothing, and what a person must decide is in both reports. Each program is moved alone, since
+// its recorders depend on its managers.
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	actions, err := readActions(filepath.Join("testdata", "actions.yaml"))
@@ -98,79 +103,82 @@ func TestGolden(t *testing.T) {
 			t.Parallel()
 			dir, err := filepath.Abs(dir)
 			require.NoError(t, err)
-			testGolden(t, dir, programs)
+			var others []string
+			if filepath.Base(dir) == "testdata" {
+				others = []string{"order", "permissions"}
+			}
+			loaded, copied := testGolden(t, dir, programs, others)
+			if others != nil {
+				t.Run("order", func(t *testing.T) { testOrder(t, loaded, copied) })
+				t.Run("permissions", func(t *testing.T) { testPermissions(t, loaded) })
+			}
 		})
 	}
 }
 
-func testGolden(t *testing.T, dir string, programs []*program) {
+// testGolden returns what it loads, with other packages, from a copy of the module.
+func testGolden(t *testing.T, dir string, programs []*program, others []string) (loaded *driver.Packages, copied string) {
 	t.Helper()
-	var names []string
-	for _, p := range programs {
-		names = append(names, "./"+p.name+"/...")
+	copied = copyModule(t, dir, append([]string{"charts", "config", "kubernetes"}, others...)...)
+	var patterns []string
+	for _, name := range others {
+		patterns = append(patterns, "./"+name+"/...")
 	}
-	loaded, err := driver.Load(driver.Config{Dir: dir, Patterns: names})
-	require.NoError(t, err)
-	copied := copyModule(t, dir)
-	names = nil
 	for _, p := range programs {
-		p.run(t, loaded, dir, p.name, flags{actions: filepath.Join(dir, "actions.yaml"), fix: true, verbose: true})
-		golden(t, filepath.Join(p.dir, string(p.target)+".report"), []byte(p.out))
+		copyProgram(t, dir, copied, "", p)
+		patterns = append(patterns, "./"+p.name+"/...")
+		if !*update { // golden files can be wrong until they are written
+			copyProgram(t, dir, copied, p.moved(), p)
+			patterns = append(patterns, "./"+p.moved()+"/"+p.name+"/...")
+		}
+	}
+	loaded, err := driver.Load(driver.Config{Dir: copied, Patterns: patterns})
+	require.NoError(t, err)
+	for _, p := range programs {
+		p.run(t, loaded, copied, "", flags{actions: filepath.Join(copied, "actions.yaml"), fix: true, verbose: true})
+		original := filepath.Join(dir, relative(copied, p.dir))
+		golden(t, filepath.Join(original, string(p.target)+".report"), []byte(p.out))
 		for name, src := range p.r.Changed {
-			golden(t, p.golden(name), src)
+			golden(t, p.golden(filepath.Join(dir, relative(copied, name))), src)
 		}
 		assert.Len(t, p.r.Changed, goldenFiles(t, filepath.Join(dir, p.name), filepath.Ext(p.golden(""))), "golden files without an output: %s", p.name)
-		names = append(names, p.second())
-		copyProgram(t, dir, copied, p)
+		if *update {
+			continue
+		}
+		again := *p
+		again.run(t, loaded, copied, p.moved(), flags{fix: true, verbose: true})
+		assert.Empty(t, slices.Sorted(maps.Keys(again.r.Changed)), "a second run changes files")
+		assert.ElementsMatch(t, findings(again.dir, again.r), findings(p.dir, p.r), p.name)
+		assert.Equal(t, p.r.Plan.Stock, again.r.Plan.Stock, again.out)
+		assert.Equal(t, p.r.Plan.Others, again.r.Plan.Others, again.out)
 	}
-	patterns := make([]string, len(names))
-	for i, name := range names {
-		patterns[i] = "./" + name + "/..."
-	}
-	loaded, err = driver.Load(driver.Config{Dir: copied, Patterns: patterns})
-	require.NoError(t, err)
-	for i, p := range programs {
-		first, dir := *p, p.dir
-		p.run(t, loaded, copied, names[i], flags{fix: true, verbose: true})
-		assert.Empty(t, slices.Sorted(maps.Keys(p.r.Changed)), "a second run changes files")
-		assert.ElementsMatch(t, findings(p.dir, p.r), findings(dir, first.r), p.name)
-		assert.Equal(t, first.r.Plan.Stock, p.r.Plan.Stock, p.out)
-		assert.Equal(t, first.r.Plan.Others, p.r.Plan.Others, p.out)
-	}
+	return loaded, copied
 }
 
-// second returns the directory of the moved program in the copy, which has one for each target.
-func (p *program) second() string {
-	if p.name == string(p.target) {
-		return p.name
-	}
-	return p.name + "-" + string(p.target)
-}
+// moved returns the directory of the program with the golden files.
+func (p *program) moved() string { return "moved/" + string(p.target) }
 
-// copyProgram copies a moved program.
-func copyProgram(t *testing.T, dir, copied string, p *program) {
+// copyProgram copies a program, with its golden files if it gets below a directory.
+func copyProgram(t *testing.T, dir, copied, below string, p *program) {
 	t.Helper()
 	for _, suffix := range []string{"", "-outside"} {
 		from := filepath.Join(dir, p.name+suffix)
 		if _, err := os.Stat(from); err != nil {
 			continue
 		}
-		require.NoError(t, fs.WalkDir(os.DirFS(from), ".", func(path string, d fs.DirEntry, err error) error {
+		require.NoError(t, fs.WalkDir(os.DirFS(from), ".", func(name string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() {
 				return err
 			}
-			name := filepath.Join(from, path)
-			src, ok := p.r.Changed[name]
-			if !ok {
-				if src, err = os.ReadFile(name); err != nil {
-					return err
+			src, err := os.ReadFile(filepath.Join(from, name))
+			if below != "" {
+				if moved, err := os.ReadFile(p.golden(filepath.Join(from, name))); err == nil {
+					src = moved
 				}
+				src = bytes.ReplaceAll(src, []byte(p.module+"/"+p.name), []byte(path.Join(p.module, below, p.name)))
 			}
-			to := filepath.Join(copied, p.second()+suffix, path)
-			if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
-				return err
-			}
-			return os.WriteFile(to, bytes.ReplaceAll(src, []byte(p.module+"/"+p.name), []byte(p.module+"/"+p.second())), 0o600)
+			to := filepath.Join(copied, below, p.name+suffix, name)
+			return cmp.Or(err, os.MkdirAll(filepath.Dir(to), 0o700), os.WriteFile(to, src, 0o600))
 		}))
 	}
 }
@@ -191,10 +199,8 @@ func findings(dir string, r *driver.Result) (list []string) {
 
 // A broadcaster of compat/record writes to the core group, so its program needs no rule for
 // the other one.
-func TestPermissions(t *testing.T) {
-	t.Parallel()
-	loaded, err := driver.Load(driver.Config{Dir: "testdata", Patterns: []string{"./permissions/..."}})
-	require.NoError(t, err)
+func testPermissions(t *testing.T, loaded *driver.Packages) {
+	t.Helper()
 	for program, want := range map[string]int{"core": 0, "library": 0, "coresink": 0, "tests": 0, "moved": 1} {
 		r, err := loaded.Move(move.Options{Target: move.EventSeries}, "example.com/testdata/permissions/"+program)
 		require.NoError(t, err)
@@ -212,7 +218,7 @@ func TestPermissions(t *testing.T) {
 // Files keep their line ends, their byte order mark, and a form that is not that of gofmt.
 func TestForm(t *testing.T) {
 	t.Parallel()
-	dir := copyModule(t, "testdata", "eventseries/generated")
+	dir := copyStubs(t, "eventseries/generated")
 	name := filepath.Join(dir, "eventseries", "generated", "code.go")
 	src, err := os.ReadFile(name)
 	require.NoError(t, err)
@@ -269,14 +275,14 @@ func TestAnalyzers(t *testing.T) {
 		}
 		return analyzers.Lint.Run(p)
 	}
-	dir, err := filepath.Abs(filepath.Join("testdata", "vet"))
+	dir, err := filepath.Abs(filepath.Join("testdata", "stubs"))
 	require.NoError(t, err)
 	analysistest.RunWithSuggestedFixes(t, dir, &either, "./lint/...", "./legacy/...")
 }
 
 func TestBadInput(t *testing.T) {
-	module := copyModule(t, "testdata", "order/generated")
-	t.Chdir("testdata")
+	module := copyStubs(t, "order/generated")
+	t.Chdir(filepath.Join("testdata", "stubs"))
 	dir := t.TempDir()
 	invalid, lower, broken := filepath.Join(dir, "invalid"), filepath.Join(dir, "lower"), filepath.Join(dir, "broken")
 	require.NoError(t, os.WriteFile(invalid, []byte("- a list\n"), 0o600))
@@ -316,9 +322,8 @@ func TestBadInput(t *testing.T) {
 	assert.Contains(t, stderr.String(), "a.go:3")
 
 	// A program that does not compile did not compile without the requirements either.
-	require.NoError(t, os.Remove(filepath.Join(module, "require.go")))
 	require.NoError(t, os.WriteFile(filepath.Join(module, "order", "generated", "code_test.go"), []byte("package generated\n\nfunc init() { undefined(); missing() }\n"), 0o600))
-	out, code := start(t, module, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries")
+	out, code := start(t, module, "go", "mod", "edit", "-droprequire="+root)
 	require.Zero(t, code, out)
 	t.Chdir(module)
 	stderr.Reset()
@@ -363,7 +368,7 @@ func TestWrite(t *testing.T) {
 // What is behind a link out of the module stays.
 func TestLinkOutOfTheModule(t *testing.T) {
 	t.Parallel()
-	dir, outside := copyModule(t, "testdata"), filepath.Join(t.TempDir(), "a.go")
+	dir, outside := copyStubs(t), filepath.Join(t.TempDir(), "a.go")
 	const src = "package linked\n\nimport (\n\tcorev1 \"k8s.io/api/core/v1\"\n\t\"k8s.io/client-go/tools/record\"\n)\n\n" +
 		"func emit(r record.EventRecorder) { r.Event(&corev1.Pod{}, \"Normal\", \"Created\", \"a\") }\n"
 	require.NoError(t, os.WriteFile(outside, []byte(src), 0o600))
@@ -378,49 +383,41 @@ func TestLinkOutOfTheModule(t *testing.T) {
 }
 
 // The worst finding comes first, and generated packages have a line each.
-func TestReportOrder(t *testing.T) {
-	t.Parallel()
-	dir, err := filepath.Abs(filepath.Join("testdata", "order"))
-	require.NoError(t, err)
-	r, err := driver.Run(driver.Config{Dir: dir, Patterns: []string{"./..."}, Options: move.Options{Target: move.EventSeries}})
-	require.NoError(t, err)
-	r.Manifests = nil // of all programs
-	var b bytes.Buffer
-	report(&b, dir, r, flags{})
-	golden(t, filepath.Join(dir, "report.golden"), b.Bytes())
+func testOrder(t *testing.T, loaded *driver.Packages, dir string) {
+	t.Helper()
+	p := &program{module: "example.com/testdata", name: "order", target: move.EventSeries}
+	p.run(t, loaded, dir, "", flags{})
+	golden(t, filepath.Join("testdata", "order", "report.golden"), []byte(p.out))
 }
 
-// command builds the command once.
-var command = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "eventsmigrate")
-	if err != nil {
-		return "", err
-	}
-	name := filepath.Join(dir, "eventsmigrate")
-	out, err := exec.Command("go", "build", "-o", name, ".").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return name, nil
-})
+// asCommand is the variable that makes the tests the command.
+const asCommand = "EVENTSMIGRATE_AS_COMMAND"
 
 // The tests run the go command hundreds of times, each for less than a second, of which the
 // collection of garbage would take a third.
 func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+	}
 	_ = os.Setenv("GOGC", "off")
 	_ = os.Setenv("GOMEMLIMIT", "1GiB")
-	code := m.Run()
-	if name, err := command(); err == nil {
-		_ = os.RemoveAll(filepath.Dir(name))
-	}
-	os.Exit(code)
+	debug.SetGCPercent(400)
+	m.Run()
+}
+
+// command returns the name of the command.
+func command(t *testing.T) string {
+	t.Helper()
+	name, err := os.Executable()
+	require.NoError(t, err)
+	return name
 }
 
 // start runs a program in a directory, and returns its output and exit code.
 func start(t *testing.T, dir, name string, args ...string) (string, int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), asCommand+"=1")
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
@@ -452,81 +449,73 @@ func copyModule(t *testing.T, module string, packages ...string) string {
 	return dir
 }
 
-// copyMoved returns a copy of a module with the changed files.
-func copyMoved(t *testing.T, module string, r *driver.Result, packages ...string) string {
-	t.Helper()
-	dir := copyModule(t, module, packages...)
-	for name, src := range r.Changed {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, relative(module, name)), src, 0o600))
-	}
-	return dir
-}
-
 func TestFix(t *testing.T) {
 	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
-	dir := copyModule(t, "testdata", "eventseries/variants", "eventseries/related")
-	file := filepath.Join(dir, "eventseries", "related", "related.go")
-	require.NoError(t, os.Chmod(file, 0o640))
+	name := command(t)
+	dir := copyStubs(t, "eventseries/variants")
+	out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
+	require.Zero(t, code, out)
+	file := filepath.Join(dir, "eventseries", "variants", "related.go")
+	require.NoError(t, os.WriteFile(file, []byte("package variants\n\nimport corev1 \"k8s.io/api/core/v1\"\n\n"+
+		"func (e *Emitter) evict(node *corev1.Node, pod *corev1.Pod) {\n\te.Recorder.Eventf(node, \"Normal\", \"Evicted\", \"evicted %s\", pod.Name)\n}\n"), 0o640))
 
-	out, code := start(t, dir, name, "./...")
+	out, code = start(t, dir, name, "./eventseries/...")
 	assert.Equal(t, exitFindings, code, out)
-	assert.Contains(t, out, "-related sets what messages name: job")
-	out, code = start(t, dir, name, "-diff", "-related", "./...")
+	assert.Contains(t, out, "-related sets what messages name: pod")
+	out, code = start(t, dir, name, "-diff", "-related", "./eventseries/...")
 	assert.Equal(t, exitFindings, code, out)
-	assert.Contains(t, out, "+++ b/eventseries/related/related.go\n")
+	assert.Contains(t, out, "+++ b/eventseries/variants/related.go\n")
+	assert.Contains(t, out, "+require "+root+" v0.0.0\n")
 	src, err := os.ReadFile(file)
 	require.NoError(t, err)
-	assert.NotContains(t, string(src), "eventseries/events", "without -fix")
+	assert.NotContains(t, string(src), "node, pod", "without -fix")
 
-	out, code = start(t, dir, name, "-fix", "-related", "./...")
+	out, code = start(t, dir, name, "-fix", "-related", "./eventseries/...")
 	assert.Equal(t, exitOK, code, out)
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
-	assertMoved(t, dir, name, "-related", "./...")
+	assertMoved(t, dir, name, "-related", "./eventseries/...")
+
+	// Only the user knows which module of a workspace needs it.
+	dir = copyStubs(t, "eventseries/variants")
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse .\n"), 0o600))
+	out, code = start(t, dir, "go", "mod", "edit", "-droprequire="+root)
+	require.Zero(t, code, out)
+	out, code = start(t, dir, name, "-diff", "./eventseries/...")
+	assert.Equal(t, exitBadInput, code, out)
+	assert.Contains(t, out, "run go get "+root+"@v0.0.0: only you know")
 }
 
-// The command adds the module that the result imports, in the version that go.mod replaces.
+// root is the path of the module that the result of a move imports.
+const root = "github.com/eventseries/eventseries"
+
+// The command adds both modules that the result imports, in the versions that go.mod replaces.
 func TestFixAddsModule(t *testing.T) {
 	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
+	name := command(t)
 	dir := copyModule(t, "testdata", "programs/manager")
-	for file, line := range map[string]string{"go.mod": "\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0-00010101000000-000000000000\n", "require.go": "\t_ \"github.com/eventseries/eventseries/controllerruntime\"\n"} {
+	for file, line := range map[string]string{"go.mod": "\t" + root + "/controllerruntime v0.0.0-00010101000000-000000000000\n", "require.go": "\t_ \"" + root + "/controllerruntime\"\n"} {
 		src, err := os.ReadFile(filepath.Join(dir, file))
 		require.NoError(t, err)
 		require.Contains(t, string(src), line)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, file), bytes.Replace(src, []byte(line), nil, 1), 0o600))
 	}
-	out, code := start(t, dir, name, "-diff", "./programs/...")
-	assert.Equal(t, exitFindings, code, out)
-	assert.Contains(t, out, "+\tgithub.com/eventseries/eventseries/controllerruntime v0.0.0\n")
-	out, code = start(t, dir, name, "-fix", "./programs/...")
+	out, code := start(t, dir, name, "-fix", "./programs/...")
 	assert.Equal(t, exitOK, code, out)
+	src, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	require.NoError(t, err)
+	assert.Contains(t, string(src), "\t"+root+"/controllerruntime v0.0.0\n")
 	assertMoved(t, dir, name, "./programs/...")
-
-	// Only the user knows which module of a workspace needs it.
-	dir = copyModule(t, "testdata", "programs/manager")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse .\n"), 0o600))
-	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
-	out, code = start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime")
-	require.Zero(t, code, out)
-	out, code = start(t, dir, name, "-diff", "./programs/...")
-	assert.Equal(t, exitBadInput, code, out)
-	assert.Contains(t, out, "run go get github.com/eventseries/eventseries/controllerruntime@v0.0.0: ")
 }
 
 // GOFLAGS=-mod=mod, which programs with a vendor directory need, lets the go command change
 // go.mod when it loads a package. Only -fix may do that.
 func TestGoModStays(t *testing.T) {
-	name, err := command()
-	require.NoError(t, err)
-	dir := copyModule(t, "testdata", "programs/structured")
-	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
+	name := command(t)
+	dir := copyStubs(t, "eventseries/variants")
 	t.Setenv("GOFLAGS", "-mod=mod")
-	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries/controllerruntime", "-droprequire=github.com/eventseries/eventseries")
+	out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
 	require.Zero(t, code, out)
 	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
@@ -540,15 +529,13 @@ func TestGoModStays(t *testing.T) {
 // If nothing moves, go.mod stays, although the result could have needed a module.
 func TestFixOfNothing(t *testing.T) {
 	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
-	dir := copyModule(t, "testdata", "order/generated")
-	require.NoError(t, os.Remove(filepath.Join(dir, "require.go")))
-	out, code := start(t, dir, "go", "mod", "edit", "-droprequire=github.com/eventseries/eventseries")
+	name := command(t)
+	dir := copyStubs(t, "order/generated")
+	out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
 	require.Zero(t, code, out)
 	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
 	require.NoError(t, err)
-	out, code = start(t, dir, name, "-fix", "./...")
+	out, code = start(t, dir, name, "-fix", "./order/...")
 	assert.NotEqual(t, exitBadInput, code, out)
 	assert.Contains(t, out, "places in this package: the file is generated")
 	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -560,8 +547,6 @@ func TestFixOfNothing(t *testing.T) {
 // nothing.
 func assertMoved(t *testing.T, dir string, tool ...string) {
 	t.Helper()
-	_, err := driver.Load(driver.Config{Dir: dir, Patterns: []string{"./..."}})
-	require.NoError(t, err)
 	out, code := start(t, dir, tool[0], append([]string{"-diff"}, tool[1:]...)...)
 	assert.Zero(t, code, out)
 	assert.Empty(t, out)
@@ -570,15 +555,14 @@ func assertMoved(t *testing.T, dir string, tool ...string) {
 // Packages that get a type that moves through another package compile after the move.
 func TestFixIndirect(t *testing.T) {
 	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
+	name := command(t)
 	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
 	for _, c := range []struct{ target, extra, want string }{
 		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls"},
 		// The plan does not understand this, but the type-check does.
 		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert"},
 	} {
-		dir := copyModule(t, "testdata", "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
+		dir := copyStubs(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
 		if c.extra != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
 		}
@@ -592,9 +576,8 @@ func TestFixIndirect(t *testing.T) {
 // A module with few dependencies, since go vet runs its tool on the source of all.
 func TestVetTool(t *testing.T) {
 	t.Parallel()
-	name, err := command()
-	require.NoError(t, err)
-	out, code := start(t, filepath.Join("testdata", "vet"), "go", "vet", "-vettool="+name, ".")
+	name := command(t)
+	out, code := start(t, filepath.Join("testdata", "stubs"), "go", "vet", "-vettool="+name, ".")
 	assert.Equal(t, 1, code, out)
 	assert.Contains(t, out, "vet.go:13:2: Event of the legacy recorder")
 	assert.Equal(t, 1, strings.Count(out, "the regarding object is cluster-scoped"), "by a fact: %s", out)

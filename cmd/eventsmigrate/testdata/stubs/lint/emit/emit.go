@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 
-	"example.com/vet/lint/api"
+	"example.com/testdata/lint/api"
 )
 
 const reason = "Started"

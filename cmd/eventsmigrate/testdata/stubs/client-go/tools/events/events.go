@@ -23,3 +23,13 @@ func NewBroadcaster(*EventSinkImpl) EventBroadcaster { return nil }
 
 // NewEventBroadcasterAdapter returns a broadcaster for either group.
 func NewEventBroadcasterAdapter(any) EventBroadcaster { return nil }
+
+// FakeRecorder is a recorder for tests.
+type FakeRecorder struct{ Events chan string }
+
+// NewFakeRecorder returns a recorder for tests.
+func NewFakeRecorder(size int) *FakeRecorder { return &FakeRecorder{make(chan string, size)} }
+
+// Eventf emits an event.
+func (*FakeRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
+}

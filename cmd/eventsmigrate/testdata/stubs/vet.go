@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 
-	"example.com/vet/api"
+	"example.com/testdata/api"
 )
 
 func emit(old record.EventRecorder, r events.EventRecorder, o runtime.Object) {

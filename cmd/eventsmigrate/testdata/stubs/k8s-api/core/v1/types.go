@@ -6,6 +6,12 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // Pod is namespaced.
 type Pod struct{ metav1.ObjectMeta }
 
+// GetObjectKind returns the kind.
+func (*Pod) GetObjectKind() any { return nil }
+
+// DeepCopyObject returns a copy.
+func (*Pod) DeepCopyObject() any { return nil }
+
 // Node is cluster-scoped.
 type Node struct{ metav1.ObjectMeta }
 

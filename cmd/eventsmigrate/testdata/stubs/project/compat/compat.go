@@ -1,0 +1,2 @@
+// Package compat is one that the results of the tool can import.
+package compat
