@@ -23,16 +23,13 @@ moves whole programs.`,
 
 func legacy(pass *analysis.Pass) (any, error) {
 	for _, f := range pass.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
-			call, ok := n.(*ast.CallExpr)
-			if !ok {
-				return true
+		for n := range ast.Preorder(f) {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if fn, ok := typeutil.Callee(pass.TypesInfo, call).(*types.Func); ok && move.IsLegacyMethod(fn) {
+					pass.Reportf(call.Pos(), "%s of the legacy recorder has no related object and no action; run eventsmigrate", fn.Name())
+				}
 			}
-			if fn, ok := typeutil.Callee(pass.TypesInfo, call).(*types.Func); ok && move.IsLegacyMethod(fn) {
-				pass.Reportf(call.Pos(), "%s of the legacy recorder has no related object and no action; run eventsmigrate", fn.Name())
-			}
-			return true
-		})
+		}
 	}
 	return nil, nil
 }

@@ -49,12 +49,11 @@ func lint(pass *analysis.Pass) (any, error) {
 		for _, d := range f.Decls {
 			l.within = d
 			forwards := l.isRecorder(d)
-			ast.Inspect(d, func(n ast.Node) bool {
+			for n := range ast.Preorder(d) {
 				if call, ok := n.(*ast.CallExpr); ok {
 					l.call(call, forwards)
 				}
-				return true
-			})
+			}
 		}
 	}
 	l.broadcasters()
@@ -218,7 +217,7 @@ func (l *linter) readAssignments() {
 		}
 	}
 	for _, f := range l.Files {
-		ast.Inspect(f, func(n ast.Node) bool {
+		for n := range ast.Preorder(f) {
 			switch n := n.(type) {
 			case *ast.AssignStmt:
 				for i := range min(len(n.Lhs), len(n.Rhs)) {
@@ -233,8 +232,7 @@ func (l *linter) readAssignments() {
 					add(n.Key, n.Value)
 				}
 			}
-			return true
-		})
+		}
 	}
 }
 

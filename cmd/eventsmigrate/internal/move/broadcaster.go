@@ -43,7 +43,7 @@ func (pl *planner) source(f *File, arg ast.Expr, set node) {
 // reports whether the variable begins with it.
 func assigned(info *types.Info, within ast.Node, v *types.Var) (value ast.Expr, begins bool) {
 	var found []ast.Expr
-	ast.Inspect(within, func(n ast.Node) bool {
+	for n := range ast.Preorder(within) {
 		switch n := n.(type) {
 		case *ast.UnaryExpr:
 			if n.Op == token.AND && ObjectOf(info, n.X) == v {
@@ -77,8 +77,7 @@ func assigned(info *types.Info, within ast.Node, v *types.Var) (value ast.Expr, 
 				}
 			}
 		}
-		return true
-	})
+	}
 	if len(found) != 1 {
 		return nil, false
 	}

@@ -449,8 +449,7 @@ func (c *collector) exported() (name string) {
 	return strings.TrimSuffix(name, ".")
 }
 
-// declare links the parameters and results of a function with the occurrences of their
-// types.
+// declare links the parameters and results of a function with the places of their types.
 func (c *collector) declare(sig *types.Signature, t *ast.FuncType) {
 	c.variables(sig.Params().Variables(), t.Params)
 	c.variables(sig.Results().Variables(), t.Results)
@@ -738,20 +737,17 @@ func (c *collector) assert(x ast.Expr, t types.Type, to ref, pos token.Pos) {
 }
 
 func (c *collector) typeSwitch(n *ast.TypeSwitchStmt) {
-	ast.Inspect(n.Assign, func(a ast.Node) bool {
-		x, ok := a.(*ast.TypeAssertExpr)
-		if !ok || x.Type != nil {
-			return true
-		}
-		for _, s := range n.Body.List {
-			for _, t := range s.(*ast.CaseClause).List {
-				if c.info.Types[t].IsType() {
-					c.assert(x.X, c.info.TypeOf(t), c.typ(t), t.Pos())
+	for a := range ast.Preorder(n.Assign) {
+		if x, ok := a.(*ast.TypeAssertExpr); ok && x.Type == nil {
+			for _, s := range n.Body.List {
+				for _, t := range s.(*ast.CaseClause).List {
+					if c.info.Types[t].IsType() {
+						c.assert(x.X, c.info.TypeOf(t), c.typ(t), t.Pos())
+					}
 				}
 			}
 		}
-		return false
-	})
+	}
 }
 
 func (c *collector) call(n *ast.CallExpr) {

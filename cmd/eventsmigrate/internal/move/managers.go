@@ -46,15 +46,13 @@ type option struct {
 	fun   *ast.FuncDecl
 }
 
-// hasRecorders reports whether values of a type create recorders, as managers and clusters
-// of controller-runtime do.
+// hasRecorders reports whether values of a type create recorders, as managers and clusters do.
 func hasRecorders(t types.Type) (has, both bool) {
 	structured := HasMethod(t, "GetEventRecorder")
 	return structured || HasMethod(t, "GetEventRecorderFor"), structured
 }
 
-// creates records a call of a function outside of the program that returns a manager or a
-// cluster.
+// creates records a call of other code that returns a manager or a cluster.
 func (c *collector) creates(n *ast.CallExpr) {
 	o := ObjectOf(c.info, n.Fun)
 	if o == nil || o.Pkg() == nil || c.fileOf(o.Pos()) != nil {
@@ -118,12 +116,12 @@ type get struct {
 	cluster, structured bool
 }
 
-// relevant reports whether the recorders of a manager or a cluster can be those that a
-// program uses: its package, one that it imports, or one that imports it gets recorders.
-func (pl *planner) relevant(m *creation) bool {
+// gives reports whether the structured or the legacy recorders that a program gets can be those
+// of a manager or a cluster: its package, one that it imports, or one that imports it gets them.
+func (pl *planner) gives(m *creation, structured bool) bool {
 	return slices.ContainsFunc(pl.gets, func(g get) bool {
 		path := m.file.Pkg.Path
-		return g.cluster == (m.by == "NewCluster") &&
+		return g.structured == structured && g.cluster == (m.by == "NewCluster") &&
 			(g.pkg.Path == path || reaches(m.file.Pkg.Types, g.pkg.Path) || reaches(g.pkg.Types, path))
 	})
 }
@@ -146,12 +144,15 @@ func reaches(pkg *types.Package, path string) bool {
 // not become those of events.k8s.io, for which its role may not suffice.
 func (pl *planner) planCreations() {
 	for _, m := range sorted(pl.Program, pl.creations) {
-		if m.file.isTest() || !pl.relevant(m) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
+		if m.file.isTest() || !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
 			continue
 		}
 		if m.why, m.series = pl.whyStays(m); m.old && m.series {
-			pl.given = true
-			continue // all of its recorders are legacy ones
+			pl.given = true // all of its recorders are legacy ones
+			if !m.file.Pkg.shutsDown() {
+				pl.note(m.call.Pos(), "shutdown", Decide, notShutDown)
+			}
+			continue
 		}
 		pl.created = append(pl.created, m)
 	}
@@ -167,6 +168,20 @@ func (pl *planner) planCreations() {
 			pl.leave(n, Reason{pl.created[i].expr.Pos(), "the manager stays", true})
 		}
 	}
+}
+
+const notShutDown = "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped"
+
+// shutsDown reports whether a package shuts down a broadcaster.
+func (p *Package) shutsDown() bool {
+	for _, f := range p.Files {
+		for n := range ast.Preorder(f) {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Shutdown" && HasMethod(p.Info.TypeOf(sel.X), "NewRecorder") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // wrapped reports whether the function that creates a manager wraps it.
@@ -259,15 +274,12 @@ func (pl *planner) moveCreations() {
 		if m.why != "" {
 			continue
 		}
-		// Legacy recorders distinguish events by their messages, and others do not. A
-		// broadcaster of compat/record does it for both, and writes with the role of the
-		// legacy ones.
-		legacy := slices.ContainsFunc(pl.gets, func(g get) bool { return !g.structured && g.cluster == (m.by == "NewCluster") })
-		structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured })
-		if m.old || pl.Target == EventSeries && legacy && pl.optionOf(m) == nil {
+		// Legacy recorders distinguish events by their messages, and others do not. A broadcaster
+		// of compat/record does it for both, and writes with the role of the legacy ones.
+		if m.old || pl.Target == EventSeries && pl.gives(m, false) && pl.optionOf(m) == nil {
 			text := "set Options.EventBroadcaster to record.NewBroadcaster() of compat/record"
 			switch place := pl.place(m); {
-			case structured || m.by == "NewCluster":
+			case pl.gives(m, true) || m.by == "NewCluster":
 				pl.note(m.call.Pos(), "messages", Decide, "the messages of its events distinguish them no longer: pass a broadcaster with the option DistinctNotes in place of nil")
 			case place == nil:
 				pl.note(m.call.Pos(), "messages", Decide, "the messages of its events distinguish them no longer: %s", text)
@@ -276,7 +288,7 @@ func (pl *planner) moveCreations() {
 			}
 		}
 		if m.old {
-			pl.note(m.call.Pos(), "shutdown", Decide, "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped")
+			pl.note(m.call.Pos(), "shutdown", Decide, notShutDown)
 			continue
 		}
 		before := m.call.Args[len(m.call.Args)-1] // of the broadcaster

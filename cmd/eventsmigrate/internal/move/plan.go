@@ -336,14 +336,13 @@ func isOneOf(t types.Type, path string, names ...string) bool {
 	return n != nil && n.Pkg() != nil && n.Pkg().Path() == path && slices.Contains(names, n.Name())
 }
 
-func hasCall(e ast.Expr) (found bool) {
-	ast.Inspect(e, func(n ast.Node) bool {
+func hasCall(e ast.Expr) bool {
+	for n := range ast.Preorder(e) {
 		if _, ok := n.(*ast.CallExpr); ok {
-			found = true
+			return true
 		}
-		return !found
-	})
-	return found
+	}
+	return false
 }
 
 // lookUp makes GetEventRecorderFor the method that returns a structured recorder.

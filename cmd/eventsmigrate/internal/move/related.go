@@ -127,7 +127,7 @@ func exists(info *types.Info, c *call, o types.Object) bool {
 		return false
 	}
 	yes, changes := v.Kind() == types.ParamVar, false
-	ast.Inspect(c.fun, func(n ast.Node) bool {
+	for n := range ast.Preorder(c.fun) {
 		switch n := n.(type) {
 		case *ast.RangeStmt:
 			yes = yes || n.Value != nil && ObjectOf(info, n.Value) == v
@@ -137,7 +137,6 @@ func exists(info *types.Info, c *call, o types.Object) bool {
 			f := ObjectOf(info, n.Fun)
 			changes = changes || f != nil && strings.HasPrefix(f.Name(), "Create") && slices.ContainsFunc(n.Args, func(a ast.Expr) bool { return rootOf(info, a) == v })
 		}
-		return true
-	})
+	}
 	return yes && !changes
 }
