@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -186,12 +187,7 @@ func (p *Package) shutsDown() bool {
 
 // wrapped reports whether the function that creates a manager wraps it.
 func (pl *planner) wrapped(m *creation) bool {
-	for _, o := range pl.creations {
-		if o.name == managerPath+".Wrap" && o.fun != nil && o.fun == m.fun {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(o *creation) bool { return o.name == managerPath+".Wrap" && o.fun != nil && o.fun == m.fun })
 }
 
 // whyStays returns the reason for which a manager or a cluster stays, or "". It reports

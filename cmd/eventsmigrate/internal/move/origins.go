@@ -86,22 +86,24 @@ func originName(fixed string) string {
 // reportOrigins reports the recorders that go on through that of client-go, and how many
 // calls they have.
 func (pl *planner) reportOrigins() {
-	stays := map[token.Pos]bool{}
+	const unless = ", unless the context has a recorder of this project (docs/migration.md#knative)"
+	stays, users, unclear := map[token.Pos]bool{}, map[token.Pos]bool{}, map[token.Pos]bool{}
 	for _, name := range slices.Sorted(maps.Keys(pl.from)) {
-		o := pl.from[name]
-		if name == managers || strings.Contains(name, projectPath+"/") {
-			continue
+		switch o, ofKnative := pl.from[name], strings.HasPrefix(name, "knative.dev/"); {
+		case name == managers, ofKnative && pl.sources.knative:
+			maps.Copy(users, o.calls)
+		case !strings.Contains(name, projectPath+"/"):
+			text := fmt.Sprintf("the recorder comes from %s, which is outside of the program: %s", name, others(len(o.calls)))
+			if ofKnative {
+				text += unless
+			}
+			pl.note(o.pos, "recorder", Left, "%s", text)
+			maps.Copy(stays, o.calls)
 		}
-		text := fmt.Sprintf("the recorder comes from %s, which is outside of the program: %s", name, others(len(o.calls)))
-		if strings.HasPrefix(name, "knative.dev/") {
-			text += ", unless the context has a recorder of this project (docs/migration.md#knative)"
-		}
-		pl.note(o.pos, "recorder", Left, "%s", text)
-		maps.Copy(stays, o.calls)
 	}
-	users, unclear := map[token.Pos]bool{}, map[token.Pos]bool{}
-	if o := pl.from[managers]; o != nil {
-		maps.Copy(users, o.calls)
+	if pl.sources.impl.IsValid() && !pl.sources.knative {
+		pl.note(pl.sources.impl, "recorder", Left, "reconcilers that knative generates emit the events that they return through the recorder of client-go"+unless)
+		pl.plan.Stock = true
 	}
 	structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured })
 	if structured {
@@ -141,11 +143,9 @@ func (pl *planner) reportOrigins() {
 
 // moveClients moves the broadcasters of client-go's package events, by their import.
 func (pl *planner) moveClients() {
-	seen := map[token.Pos]bool{} // test variants have the same calls
-	for _, pos := range pl.sources.client {
+	for pos := range pl.sources.client {
 		f := pl.fileOf(pos)
 		switch why := cmp.Or(pl.blocked[imports], f.Skip); {
-		case seen[pos]:
 		case why != "" || f.Outside:
 			why = cmp.Or(why, notNamed)
 			pl.note(pos, "recorder", Left, "the broadcaster is that of client-go's package events: %s. Until its import changes, %s", why, others(len(pl.newCalls)))
@@ -154,7 +154,6 @@ func (pl *planner) moveClients() {
 			pl.note(pos, "recorder", Moved, "the broadcaster is that of %s", eventsPath)
 			pl.plan.swap[clientPath] = true
 		}
-		seen[pos] = true
 	}
 	for _, at := range pl.newCalls {
 		if _, ok := pl.counted[at]; !ok && pl.plan.swap[clientPath] && !pl.plan.Stock {

@@ -11,20 +11,19 @@ import (
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/rbac"
 )
 
-// sources are the recorders that a program has before the move, apart from legacy ones. It
-// ignores those of tests.
+// sources are the recorders of a program before the move, apart from legacy ones and tests.
 type sources struct {
-	group bool // of events.k8s.io: broadcasters, and managers of controller-runtime
-
-	series bool        // a manager emits series
-	client []token.Pos // the broadcasters of client-go's package events
+	group   bool               // of events.k8s.io: broadcasters, and managers of controller-runtime
+	series  bool               // a manager emits series
+	client  map[token.Pos]bool // the broadcasters of client-go's package events
+	knative bool               // contexts of knative have recorders of this project
+	impl    token.Pos          // of a reconciler that knative generates, which emits what it returns
 }
 
 // permissions reports the rules that the program lacks, in markers and in Go code. The
 // broadcasters of compat/record write with the role that the program has.
 func (pl *planner) permissions() {
 	group := pl.sources.group
-	pl.plan.Group = group
 	for _, f := range pl.Files {
 		if f.Skip != "" || f.Outside || f.isTest() {
 			continue
@@ -99,9 +98,13 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 		c.sources.group = true
 	case path == managerPath && sig.Recv() == nil:
 		c.sources.series = true
+	case path == compatPath+"/knative":
+		c.sources.knative = true
+	case fn.Name() == "NewImpl" && strings.Contains(path, "/reconciler/") && fn.Pkg() != c.pkg.Types:
+		c.sources.impl = n.Pos()
 	case sig.Recv() == nil && (path == clientPath || path == eventsPath) && (strings.HasPrefix(fn.Name(), "NewBroadcaster") || strings.HasPrefix(fn.Name(), "NewEventBroadcaster")):
 		if path == clientPath {
-			c.sources.client = append(c.sources.client, n.Pos())
+			c.sources.client[n.Pos()] = true
 		}
 		c.sources.group = c.sources.group || len(n.Args) == 0 || !isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink")
 	}
