@@ -209,12 +209,10 @@ func relative(cwd, name string) string {
 }
 
 func printDiff(w io.Writer, name string, from, to []byte) {
-	text, err := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
+	text, _ := difflib.GetUnifiedDiffString(difflib.UnifiedDiff{
 		A: splitLines(from), B: splitLines(to), FromFile: "a/" + name, ToFile: "b/" + name, Context: 3,
 	})
-	if err == nil {
-		fmt.Fprint(w, text)
-	}
+	fmt.Fprint(w, text)
 }
 
 func splitLines(src []byte) (lines []string) {

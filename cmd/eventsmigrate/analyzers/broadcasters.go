@@ -112,6 +112,11 @@ func (l *linter) follow(v *types.Var, e ast.Expr, stack []ast.Node, f *fate) {
 				return
 			}
 			to = n.Lhs[min(i, len(n.Lhs)-1)]
+		case *ast.ReturnStmt: // to callers that are in the package, too
+			if l.Pkg.Name() == "main" && move.HasMethod(l.TypesInfo.TypeOf(e), "NewRecorder") {
+				f.shut, f.leaves = f.shut || move.ShutsDown(l.Files, l.TypesInfo), true
+				return
+			}
 		}
 		break
 	}

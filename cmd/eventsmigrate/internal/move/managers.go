@@ -150,7 +150,7 @@ func (pl *planner) planCreations() {
 		}
 		if m.why, m.series = pl.whyStays(m); m.old && m.series {
 			pl.given = true // all of its recorders are legacy ones
-			if !m.file.Pkg.shutsDown() {
+			if !ShutsDown(m.file.Pkg.Files, m.file.Pkg.Info) {
 				pl.note(m.call.Pos(), "shutdown", Decide, notShutDown)
 			}
 			continue
@@ -173,11 +173,11 @@ func (pl *planner) planCreations() {
 
 const notShutDown = "the manager does not shut down the broadcaster: construct it before, and call Shutdown when the manager has stopped"
 
-// shutsDown reports whether a package shuts down a broadcaster.
-func (p *Package) shutsDown() bool {
-	for _, f := range p.Files {
+// ShutsDown reports whether the files of a package shut down a broadcaster.
+func ShutsDown(files []*ast.File, info *types.Info) bool {
+	for _, f := range files {
 		for n := range ast.Preorder(f) {
-			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Shutdown" && HasMethod(p.Info.TypeOf(sel.X), "NewRecorder") {
+			if sel, ok := n.(*ast.SelectorExpr); ok && sel.Sel.Name == "Shutdown" && HasMethod(info.TypeOf(sel.X), "NewRecorder") {
 				return true
 			}
 		}

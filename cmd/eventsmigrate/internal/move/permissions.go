@@ -23,7 +23,6 @@ type sources struct {
 // permissions reports the rules that the program lacks, in markers and in Go code. The
 // broadcasters of compat/record write with the role that the program has.
 func (pl *planner) permissions() {
-	group := pl.sources.group
 	for _, f := range pl.Files {
 		if f.Skip != "" || f.Outside || f.isTest() {
 			continue
@@ -35,7 +34,7 @@ func (pl *planner) permissions() {
 				all, texts = append(all, c), append(texts, c.Text)
 			}
 		}
-		for _, m := range rbac.Markers(texts, group) {
+		for _, m := range rbac.Markers(texts, pl.sources.group) {
 			pl.note(all[m.Index].Pos(), "RBAC", Decide, "%s", m.Text)
 		}
 	}
@@ -45,7 +44,7 @@ func (pl *planner) permissions() {
 		case !rbac.Has(r.groups, "", "core", rbac.Group, "*"):
 		case !rbac.Has(r.verbs, "patch", "*"):
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, add patch to the verbs: a series needs it")
-		case group && !complete:
+		case pl.sources.group && !complete:
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, which writes events of the group events.k8s.io, too, add:\n"+
 				`{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},`)
 		}
