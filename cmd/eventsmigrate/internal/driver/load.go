@@ -123,10 +123,7 @@ func (l *loader) config(mode packages.LoadMode) *packages.Config {
 
 // load loads the packages of the patterns, and those that can see their types.
 func (l *loader) load() error {
-	patterns, err := l.patterns()
-	if err != nil {
-		return err
-	}
+	patterns := l.patterns()
 	l.cfg.progress("reading packages")
 	cfg := l.config(mode)
 	wanted := slices.Clone(patterns)
@@ -169,7 +166,7 @@ func plain(path string) string {
 
 // patterns returns the patterns, and the other packages of the modules that import a package
 // of the patterns with recorders, perhaps through others: a type moves with all of its uses.
-func (l *loader) patterns() ([]string, error) {
+func (l *loader) patterns() []string {
 	l.cfg.progress("listing packages")
 	out, err := goCommand(l.cfg, "list", "-m", "-f={{.Path}}\t{{.Dir}}")
 	modules := strings.Fields(out)
@@ -179,7 +176,7 @@ func (l *loader) patterns() ([]string, error) {
 	}
 	dir, err2 := filepath.Abs(l.cfg.Dir)
 	if err != nil || err2 != nil || len(modules) == 2 && modules[1] == dir && slices.Contains(l.cfg.Patterns, "./...") {
-		return l.cfg.Patterns, nil
+		return l.cfg.Patterns
 	}
 	all := slices.Clone(l.cfg.Patterns)
 	for line := range strings.Lines(out) {
@@ -189,7 +186,7 @@ func (l *loader) patterns() ([]string, error) {
 	args := slices.Concat([]string{"list", "-e", "-test", "-f={{.ImportPath}}\t{{join .Match \" \"}}\t{{join .Imports \"\t\"}}"}, l.flags)
 	out, err = goCommand(l.cfg, append(args, all...)...)
 	if err != nil {
-		return l.cfg.Patterns, nil // the load tells why
+		return l.cfg.Patterns // the load tells why
 	}
 	named, reached, imports := map[string]bool{}, map[string]bool{}, map[string][]string{}
 	for line := range strings.Lines(out) {
@@ -218,7 +215,7 @@ func (l *loader) patterns() ([]string, error) {
 			}
 		}
 	}
-	return append(slices.Clone(l.cfg.Patterns), slices.Sorted(maps.Keys(l.outside))...), nil
+	return append(slices.Clone(l.cfg.Patterns), slices.Sorted(maps.Keys(l.outside))...)
 }
 
 var (

@@ -352,8 +352,8 @@ func (pl *planner) lookUp(f *File, call *ast.CallExpr, sel *ast.SelectorExpr, se
 	pl.removeNolint(f, call, set)
 }
 
-// nolint is a comment that only allows a deprecated call.
-var nolint = regexp.MustCompile(`^//(nolint:\s*(staticcheck|SA1019|deprecat\w+)|lint:ignore SA1019)\b[^,]*$`)
+// allowed is a comment that only allows a deprecated call.
+var allowed = regexp.MustCompile(`^//(nolint:\s*(staticcheck|SA1019|deprecat\w+)|lint:ignore SA1019)\b[^,]*$`)
 
 // removeNolint removes the comment that allows the deprecated call, on its line or above it.
 func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
@@ -362,7 +362,7 @@ func (pl *planner) removeNolint(f *File, call *ast.CallExpr, set node) {
 		for _, c := range group.List {
 			alone := strings.TrimSpace(lineBefore(f, c.Pos())) == ""
 			switch at := pl.Fset.Position(c.Pos()).Line; {
-			case !nolint.MatchString(c.Text):
+			case !allowed.MatchString(c.Text):
 			case alone && at == line-1:
 				pl.edit(f, f.lineStart(c.Pos()), f.lineEnd(c.End()), set, "")
 			case at == line || at == pl.Fset.Position(call.Lparen).Line:
@@ -410,7 +410,8 @@ func (pl *planner) call(c *call) {
 	}
 	pl.message(c, reason+1, set)
 	within := pl.wrapper(c, args[reason])
-	related, action := "nil", ""
+	var action string
+	related := "nil"
 	switch x, plain := pl.relatedOf(c, reason+1); {
 	case within != nil && within.fn.Name() == "Eventf" && within.isParam(args[0], 0):
 		related = "related"
