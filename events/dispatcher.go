@@ -22,9 +22,9 @@ import (
 const requestTimeout = 30 * time.Second
 
 // newLimiter returns the limiter of Options.QPS. Package rate computes delays that overflow if they are
-// longer than some years, and numbers of tokens above math.MaxInt32.
+// longer than some years. The burst is an int.
 func newLimiter(opts Options) *rate.Limiter {
-	if opts.QPS < 0 || opts.QPS > math.MaxInt32 {
+	if opts.QPS < 0 || opts.QPS > math.MaxInt32/2 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
 	qps := max(float64(opts.QPS), 1/series.MaxDuration.Seconds())

@@ -42,7 +42,7 @@ const (
 type lists struct {
 	b       *Broadcaster
 	from    EventLister   // nil if nothing is listed
-	limiter *rate.Limiter // that of the broadcaster: each request takes a token
+	limiter *rate.Limiter // that of writes, unless a test replaces that: each request takes a token
 	wake    chan struct{} // has room for one; see run
 	jitter  func(time.Duration) time.Duration
 
