@@ -49,7 +49,7 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
-	taking sync.Mutex // guards the choice of the next write
+	taking sync.Mutex // guards tokens, and the choice of the next write
 
 	mu       sync.Mutex
 	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
@@ -135,6 +135,14 @@ func (d *dispatcher) takeToken() (w *tracker.Write, drops []tracker.Drop, next t
 		token.CancelAt(now) // there is none after all
 	}
 	return w, drops, now
+}
+
+// reserve takes the next token of a rate limiter, and returns after which delay it can be used.
+func (d *dispatcher) reserve(limiter *rate.Limiter) time.Duration {
+	d.taking.Lock()
+	defer d.taking.Unlock()
+	now := d.b.clock.Now()
+	return limiter.ReserveN(now, 1).DelayFrom(now)
 }
 
 func (d *dispatcher) advance(now time.Time) {

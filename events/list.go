@@ -62,7 +62,8 @@ type list struct {
 	counted  bool      // it may be made: there are not too many Events
 	page     string    // the token of the next page
 	listed   int       // Events in the pages so far
-	failures int       // requests that have failed
+	failures int       // requests in a row that have failed, and restarts
+	restarts int       // how often it began again
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -140,7 +141,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if delay := l.limiter.ReserveN(now, 1).DelayFrom(now); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+			if delay := d.reserve(l.limiter); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {
@@ -186,14 +187,15 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
 		more = now.Add(delay).Before(of.until)
 	default:
-		of.at = now
-		return more
+		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
+		return more && err == nil
 	}
 	if isExpired {
+		of.restarts++
 		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
 	}
 	of.at = now.Add(max(l.jitter(delay), result.RetryAfter))
-	of.failures++ // those before, too: a list that never ends becomes rare
+	of.failures++
 	return more
 }
 

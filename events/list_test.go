@@ -177,6 +177,40 @@ func TestListWhoseTokenExpires(t *testing.T) {
 	}
 }
 
+// The server refuses the token of a page. That ends the list.
+func TestListWhosePageIsRefused(t *testing.T) {
+	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+		s := newLister()
+		leave(t, s.server, s, 5, Options{Scope: SameController})
+		s.script(func(_ context.Context, r request) error {
+			if r.Verb == "list" && s.requestsOf("list") > 1 {
+				return statusError(400, 0)
+			}
+			return nil
+		})
+		startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		time.Sleep(10 * time.Minute)
+		assert.Equal(t, 2, s.requestsOf("list"))
+	})
+}
+
+// Each third request of a long list fails. It ends soon all the same.
+func TestListOfManyPages(t *testing.T) {
+	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+		s := newLister()
+		leave(t, s.server, s, 60, Options{Scope: SameController})
+		s.script(func(_ context.Context, r request) error {
+			if r.Verb == "list" && s.requestsOf("list")%3 == 0 {
+				return statusError(500, 0)
+			}
+			return nil
+		})
+		second := startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		time.Sleep(time.Minute)
+		assert.EqualValues(t, 60, second.broadcaster.Stats().Restored)
+	})
+}
+
 // The recorders of a program for many nodes share a list, and no goroutine is theirs.
 func TestManyInstancesOfOneController(t *testing.T) {
 	const instances = 2000

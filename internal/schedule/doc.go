@@ -17,9 +17,9 @@
 //     have such limits, too: one for those that have failed for about as long, so neither old
 //     nor new failures of others delay them. The first retry of a namespace waits for none.
 //   - Slow: a request that takes longer than [SlowAfter] leaves its place, up to [MaxSlow] of them.
-//     While 16 do, namespaces that probably hang make none. In its namespace it keeps its place,
-//     unless it hangs: one request counts no more after a minute, and one more after 2, 4, 8
-//     minutes, and so on.
+//     While 16 do, namespaces that probably hang make none, and each of the rest one at a time.
+//     In its namespace it keeps its place, unless it hangs: one request counts no more after a
+//     minute, and one more after 2, 4, 8 minutes, and so on.
 //
 // All methods take O(log n) for each item that is due, except Hurry, PendingSince, Backlog, and
 // Sick. They allocate nothing, except PendingSince, Sick, and when a queue or a map grows.

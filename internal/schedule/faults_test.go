@@ -348,6 +348,22 @@ func TestFaultsOfManyAtOnce(t *testing.T) {
 	}
 }
 
+// Many namespaces are slow, and pass. Others notice little.
+func TestFaultsManyAreSlow(t *testing.T) {
+	for _, slow := range workload.Some(100, 30) {
+		s := newSimulation(t, 1)
+		sick := s.sicken(slow, fault{Response: Response{Result: Passed}, takes: 20 * time.Second})
+		for range 20 {
+			s.warn("healthy")
+			s.pass(time.Minute, sick, 20)
+		}
+		waits, missing := s.measure()
+		assert.Zero(t, missing)
+		assert.Less(t, quantile(waits, 1), time.Second)
+		t.Log(s)
+	}
+}
+
 // A sink does not return in many namespaces, each with a new object a minute. Others notice nothing.
 func TestFaultsManyHangForEver(t *testing.T) {
 	s := newSimulation(t, 1)

@@ -38,6 +38,7 @@ type history struct {
 	unique  time.Duration
 	none    time.Duration // Next has no result before, unless something happens
 	hurried bool
+	crowded bool                     // many requests have taken long
 	pauses  map[string]time.Duration // until when, by namespace
 	sent    []int                    // the items that took a request
 }
@@ -184,7 +185,7 @@ func (h *history) checkNone(full map[*item]bool) {
 	for _, it := range h.items {
 		n := s.namespaces[it.namespace]
 		switch {
-		case it.place != queued || full[it.item] || h.pauses[it.namespace] > h.now:
+		case it.place != queued || full[it.item] || h.crowded && n.inFlight() > 0 || h.pauses[it.namespace] > h.now:
 		case n.failures >= Several && n.pace > h.now && !h.hurried:
 		case it.slot.Last == None:
 			require.Fail(h.t, "a new item waits for nothing")
@@ -270,6 +271,7 @@ func (h *history) check() {
 		}
 	}
 	require.Equal(h.t, []int{placed[queued], slow, quick}, []int{sum, s.slow, s.quick})
+	h.crowded = h.crowded || slow >= slowPlaces
 	for i := range s.ready {
 		lanes += s.ready[i].Len()
 		checkHeap(h.t, &s.ready[i])

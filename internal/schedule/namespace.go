@@ -132,9 +132,13 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 	return from
 }
 
-// isFull reports whether no more requests of l can be in flight.
-func (l *lane[T]) isFull() bool {
-	return l.isSick() && (l.inFlight() >= maxSick || l.class >= first && l.flying > 0)
+// isFull reports whether no more requests of l can be in flight. A healthy namespace may be slow, too:
+// while slowPlaces requests take long, it waits until its request ends or takes long.
+func (s *Schedule[T]) isFull(l *lane[T]) bool {
+	if l.isSick() {
+		return l.inFlight() >= maxSick || l.class >= first && l.flying > 0
+	}
+	return l.inFlight() > 0 && s.isCrowded()
 }
 
 // plan puts the lanes of a namespace where they belong after a change. A pause keeps a lane that is
@@ -145,7 +149,7 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 	}
 	for k := range n.lanes {
 		switch l := &n.lanes[k]; {
-		case l.items.Len() == 0 && n.until <= s.now || l.isFull():
+		case l.items.Len() == 0 && n.until <= s.now || s.isFull(l):
 			move(l, &l.in, nil, 0)
 		case l.from(s.hurried) > s.now:
 			move(l, &l.in, &s.paced, l.from(s.hurried))

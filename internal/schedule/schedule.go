@@ -44,8 +44,8 @@ const MaxRemembered = 10_000
 const MaxPlaces = 32
 
 // Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
-// While slowPlaces do, namespaces that probably hang make none. A request that takes hangsAfter
-// longer may stop counting: see Schedule.advance.
+// While slowPlaces do, namespaces that probably hang make none, and others one at a time. A
+// request that takes hangsAfter longer may stop counting: see Schedule.advance.
 const (
 	SlowAfter  = 100 * time.Millisecond
 	hangsAfter = time.Minute

@@ -150,7 +150,8 @@ func TestBulkheads(t *testing.T) {
 	w.add("a", 5)
 	assert.Len(t, w.sent(), 1, "one that takes long makes a namespace sick")
 
-	// Namespaces that hang share few places. Beside them, one that only fails has two.
+	// Namespaces that hang share few places. Beside them, a healthy one has one, and one that only
+	// fails has two.
 	w = newWorld(t, places)
 	w.takes = func(*item) time.Duration { return 30 * time.Second }
 	for i := range 100 {
@@ -162,10 +163,11 @@ func TestBulkheads(t *testing.T) {
 	}
 	w.run(w.now + 20*time.Second)
 	assert.InDelta(t, slowPlaces+places/2, w.flights.Len(), places/2)
+	w.add("a", 3)
 	w.add("b", 3)
 	w.namespaces["b"].failures = 1
 	w.plan(w.namespaces["b"])
-	assert.Equal(t, []string{"b", "b"}, namespaces(w.sent()))
+	assert.Equal(t, []string{"a", "b", "b"}, namespaces(w.sent()))
 
 	// A shutdown uses the places of those that hang, too.
 	w.now += SlowAfter
