@@ -11,12 +11,16 @@ import (
 
 // rules are what the series of a tracker have in common. They never change.
 type rules struct {
-	opts      Options
-	epoch     time.Time // from which times that are durations count
-	mark      int64     // see marked
-	window    heartbeat.Window
-	intervals heartbeat.Intervals
-	gap       time.Duration // a shorter one between two occurrences changes no window
+	opts   Options
+	epoch  time.Time // from which times that are durations count
+	mark   int64     // see marked
+	window heartbeat.Window
+	gap    time.Duration // a shorter one between two occurrences changes no window
+}
+
+// intervals returns the times between the heartbeats of e.
+func (r *rules) intervals(*Entry) heartbeat.Intervals {
+	return heartbeat.Intervals{Heartbeat: r.opts.HeartbeatInterval, First: r.opts.FirstHeartbeat}
 }
 
 // offset returns the time since the epoch.
@@ -116,7 +120,7 @@ func (e *Entry) expires(r *rules) time.Duration {
 
 // leftAt returns when the process to which e was left has stopped as well: the Event is stale.
 func (e *Entry) leftAt(r *rules) time.Duration {
-	return e.stored.at + r.opts.HeartbeatInterval + r.window.Of(e.rhythm, e.last)
+	return e.stored.at + r.intervals(e).Heartbeat + r.window.Of(e.rhythm, e.last)
 }
 
 // tick handles the deadlines of e.
@@ -141,13 +145,14 @@ func (e *Entry) isFresh(at time.Duration) bool {
 // has stored. One that is shorter than the Event needs is for readers, who see when the latest occurrence
 // was: it begins there, but at most a quarter earlier, so few are more frequent.
 func (e *Entry) planBeat(s *step) {
-	interval := s.intervals.After(e.beats)
+	intervals := s.intervals(e)
+	interval := intervals.After(e.beats)
 	e.beatAt = e.stored.at + interval
-	if s.opts.HeartbeatInterval < s.opts.EventTTL/2 {
+	if intervals.Heartbeat < s.opts.EventTTL/2 {
 		old := e.stored.at - s.offsetOf(time.UnixMicro(e.stored.last))
 		e.beatAt -= min(max(old, 0), interval/4)
 	}
-	if interval == s.opts.HeartbeatInterval && s.isCrowded {
+	if interval == intervals.Heartbeat && s.isCrowded {
 		e.beatAt = s.jitter(e, e.beatAt)
 	}
 }
@@ -159,5 +164,5 @@ func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
 	hash := fnv.New64a()
 	hash.Write([]byte(e.name()))
 	epoch := time.Duration(r.epoch.UnixNano())
-	return r.intervals.Jitter(latest+epoch, hash.Sum64()) - epoch
+	return r.intervals(e).Jitter(latest+epoch, hash.Sum64()) - epoch
 }

@@ -28,7 +28,6 @@ func New(opts Options, now time.Time) *Tracker {
 	t := &Tracker{}
 	t.opts = opts.WithDefaults()
 	t.window = heartbeat.Window{Min: t.opts.FinishAfter, Max: t.opts.MaxWindow}
-	t.intervals = heartbeat.Intervals{Heartbeat: t.opts.HeartbeatInterval, First: t.opts.FirstHeartbeat}
 	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.gap = min(t.opts.FinishAfter, t.window.Slow())

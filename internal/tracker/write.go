@@ -114,7 +114,7 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 	return parts(0).
 		with(partAnnotations, isStale).
 		with(partNote, e.differingNote() != lastNote).
-		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
+		with(partHeartbeat, found.Heartbeat != r.intervals(e).Heartbeat).
 		with(partWindow, found.QuietWindow() != series.FinishAfter)
 }
 
@@ -138,7 +138,7 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 		w.Series.Window = s.window.Of(e.rhythm, e.last)
 	}
 	if e.state == series.Ongoing {
-		w.Series.Heartbeat = s.opts.HeartbeatInterval
+		w.Series.Heartbeat = s.intervals(e).Heartbeat
 	}
 	if !w.Creates() && kind != Look {
 		w.Series.Version = versionText(e.stored.version)
