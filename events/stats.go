@@ -72,7 +72,21 @@ type Stats struct {
 }
 
 // NamespaceStats are the numbers of a namespace in which something waits; see [Stats].Namespaces.
-type NamespaceStats = tracker.Namespace
+type NamespaceStats struct {
+	// Name is the name of the namespace.
+	Name string
+	// Waiting is the number of series there with something to write.
+	Waiting int
+	// LongestWait is for how long the first of these has waited.
+	LongestWait time.Duration
+	// Failures is the number of requests in a row that have failed.
+	Failures int
+	// Slow is the number of requests in flight that take long.
+	Slow int
+	// PausedUntil is when the server wants the next request: Retry-After of a 429 or 503. It is zero if
+	// the server has not said that.
+	PausedUntil time.Time
+}
 
 // ReasonStats are the numbers of the events with one controller, type, and reason. The
 // occurrences and series of combinations without a row count in rows with Controller and Reason
@@ -158,12 +172,14 @@ func (b *Broadcaster) Stats() Stats {
 		Restored:           b.counters.restored.Load(),
 		Waiting:            t.Waiting,
 		LongestWait:        t.LongestWait,
-		Namespaces:         t.Sick,
 	}
 	rows, limited := b.tracker.Tallies()
 	s.Reasons, s.ReasonsLimited = make([]ReasonStats, len(rows)), limited
 	for i, row := range rows {
 		s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
+	}
+	for _, n := range t.Sick {
+		s.Namespaces = append(s.Namespaces, NamespaceStats(n))
 	}
 	for reason, count := range t.Dropped {
 		if reason != tracker.DropFiltered {
