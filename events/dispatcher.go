@@ -195,7 +195,7 @@ func (d *dispatcher) write(w *tracker.Write) {
 	err := errExited
 	defer func() {
 		cancel()
-		if err == errExited {
+		if errors.Is(err, errExited) {
 			result = classify(err, w.Creates())
 		}
 		d.apply(w, result, err, began)

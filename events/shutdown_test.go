@@ -213,7 +213,7 @@ func TestLossesAfterTheEnd(t *testing.T) {
 	logged := func(w *world, reason DropReason) (sum int) {
 		for _, line := range w.logs.with("Dropped events", string(reason)) {
 			var n int
-			_, err := fmt.Sscanf(line[strings.Index(line, `"count"=`):], `"count"=%d`, &n)
+			_, err := fmt.Sscanf(line[strings.Index(line, `"count"=`)+1:], `count"=%d`, &n)
 			require.NoError(t, err)
 			sum += n
 		}

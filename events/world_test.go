@@ -21,7 +21,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
-
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"k8s.io/apimachinery/pkg/watch"
 	"math"
 	"net/http"
 	"slices"
@@ -24,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
@@ -474,7 +474,8 @@ func TestWatchThatAlwaysExpires(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
-			for range NewReader(clients, Options{}).Watch(ctx, Query{}) {
+			for _, err := range NewReader(clients, Options{}).Watch(ctx, Query{}) {
+				_ = err // each list and each watch fails
 			}
 		}()
 		time.Sleep(10 * time.Minute)

@@ -30,11 +30,11 @@ func TestLedger(t *testing.T) {
 			"Singleton → Ongoing → 2 heartbeats → Finished", nil},
 		"missing": {1, nil, nil, "", []string{"the writes are [], want [Singleton]", "emitted 1 time, but the count on the server is 0"}},
 		"no heartbeat, wrong count": {1234, []write{{s, 1}, {o, 2}, {f, 90}}, []string{"created", "series", "finished"}, "Singleton → Ongoing → 0 heartbeats → Finished",
-			[]string{"the writes are [Singleton Ongoing Finished], want [Singleton Ongoing Ongoing Finished]", "emitted 1,234 times, but the count on the server is 90"}},
+			[]string{"the writes are [Singleton Ongoing Finished], want [Singleton Ongoing Ongoing Finished]", "emitted 1,234 times, but the count on the server is 90"}}, //nolint:dupword // states
 		"never finished": {90, []write{{s, 1}, {o, 2}, {o, 70}, {u, 90}}, []string{"created", "series", "heartbeat", "unknown"}, "Singleton → Ongoing → 1 heartbeat → Unknown",
-			[]string{"the writes are [Singleton Ongoing Ongoing Unknown], want [Singleton Ongoing Ongoing Finished]"}},
+			[]string{"the writes are [Singleton Ongoing Ongoing Unknown], want [Singleton Ongoing Ongoing Finished]"}}, //nolint:dupword // states
 		"written after it finished": {90, []write{{s, 1}, {o, 2}, {o, 70}, {f, 90}, {f, 90}}, []string{"created", "series", "heartbeat", "finished", "finished"},
-			"Singleton → Ongoing → 1 heartbeat → Finished", []string{"the writes are [Singleton Ongoing Ongoing Finished Finished], want [Singleton Ongoing Ongoing Finished]"}},
+			"Singleton → Ongoing → 1 heartbeat → Finished", []string{"the writes are [Singleton Ongoing Ongoing Finished Finished], want [Singleton Ongoing Ongoing Finished]"}}, //nolint:dupword // states
 	} {
 		var l ledger
 		var changes []string

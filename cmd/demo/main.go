@@ -110,11 +110,11 @@ func demoInMemory(ctx context.Context, out io.Writer) error {
 func demo(ctx context.Context, opts options, out, errOut io.Writer) error {
 	fmt.Fprint(out, "\nNow the same on a real kube-apiserver and etcd, in real time: with seconds instead of minutes.\n")
 	binary, err := controlplane.Build(ctx, errOut, "test/controlplane", "cmd/kubectl-series")
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		fmt.Fprint(out, "Stopped before the real server has started. make demo continues with what is compiled.\n")
-		return nil
-	}
-	if err != nil {
+		return nil //nolint:nilerr // the interrupt is the cause
+	case err != nil:
 		return err
 	}
 	fmt.Fprint(out, "Starting kube-apiserver and etcd: ")

@@ -115,7 +115,7 @@ func TestSameDestination(t *testing.T) {
 	impl := func(events typedcorev1.EventInterface) EventSink {
 		return &typedcorev1.EventSinkImpl{Interface: events}
 	}
-	clientset, old := fake.NewClientset(), fake.NewSimpleClientset() //nolint:staticcheck // many tests use the old one
+	clientset, old := fake.NewClientset(), fake.NewSimpleClientset()
 	fakeEvents := clientset.CoreV1().Events("")
 	custom, incomparable := &legacySink{}, sinkFunc{legacySink: &legacySink{}}
 	for _, tt := range []struct {

@@ -52,8 +52,6 @@ type simulation struct {
 	rng    *rand.Rand
 	start  time.Duration
 	faults map[string][]fault // by namespace; those of "" concern all
-	waits  []time.Duration    // of Warnings that were written
-	lost   int                // Warnings that were not
 	marked []*item            // Warnings to measure
 	loops  []*item
 }
@@ -86,10 +84,9 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 }
 
 // warn makes a Warning of a namespace ready, which is measured.
-func (s *simulation) warn(namespace string) *item {
+func (s *simulation) warn(namespace string) {
 	it := s.add(namespace, 1)[0]
 	s.marked = append(s.marked, it)
-	return it
 }
 
 // loop adds a series that is written twice, and then each half hour.

@@ -92,9 +92,10 @@ func (h *history) step(op, which, when byte) {
 		h.none = before
 		h.now += span
 	case 14, 15:
-		if op == 254 {
+		switch op {
+		case 254:
 			h.s.Release(it.item, h.now)
-		} else if op == 255 {
+		case 255:
 			h.s.Hurry(h.now)
 			h.hurried = true
 		}

@@ -83,7 +83,7 @@ func (w *world) add(namespace string, n int) (items []*item) {
 // next puts an item in flight if a request can be made.
 func (w *world) next() (it *item, ok bool) {
 	_, at := w.Wake(w.now)
-	it, ok = w.Schedule.Next(w.now)
+	it, ok = w.Next(w.now)
 	require.Equal(w.t, ok, at <= w.now, "Wake is not exact")
 	if ok {
 		it.turns = append(it.turns, turnOf{it.ready, w.now})

@@ -58,7 +58,7 @@ func TestPauseOfANamespace(t *testing.T) {
 }
 
 // retry adds an item that has failed and can be tried again, of a namespace that has, too.
-func (w *world) retry(namespace string, since time.Duration, retries uint8) *item {
+func (w *world) retry(namespace string, since time.Duration, retries uint8) {
 	it := &item{namespace: namespace, slot: Slot[*item]{Failures: 1, Alike: 1, Last: Failed, until: w.now}}
 	w.Ready(it, w.now, w.now)
 	n := w.namespaces[namespace]
@@ -66,7 +66,6 @@ func (w *world) retry(namespace string, since time.Duration, retries uint8) *ite
 	n.classify(w.now)
 	w.plan(n)
 	w.now++
-	return it
 }
 
 // exhaust makes the retries of all of a class wait for a minute.

@@ -185,7 +185,7 @@ func run(w *world, now time.Duration, words []string) string {
 			w.excluded = arg(1)
 			w.do(func() []Drop { return w.tracker.Refilter(at) })
 		case "status":
-			return w.status(arg(1), now)
+			return w.status(arg(1))
 		case "sizes":
 			return w.sizes()
 		case "wake":

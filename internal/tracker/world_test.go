@@ -400,7 +400,7 @@ func (w *world) merge(e *Entry, found ids, isOwn bool) {
 		all = all.not(missing.first(-twice)) // only the Event that was deleted contained them
 	case twice < 0:
 		w.t.Errorf("%s: a look loses %d occurrences", w.label(e), -twice)
-	case twice > sh.ids.and(found).len() || twice > 0 && past.len() == 0 && !sh.late && !(sh.unsure && !isOwn):
+	case twice > sh.ids.and(found).len() || twice > 0 && past.len() == 0 && !sh.late && (!sh.unsure || isOwn):
 		w.t.Errorf("%s: a look counts %d occurrences twice", w.label(e), twice)
 	default:
 		w.remote.doubled += twice
@@ -526,7 +526,7 @@ func (w *world) wake(now time.Duration) string {
 	return cmp.Or(strings.TrimPrefix(text, ", "), "never")
 }
 
-func (w *world) status(name string, now time.Duration) string {
+func (w *world) status(name string) string {
 	e := w.find(name)
 	require.NotNil(w.t, e, name)
 	since := func(at time.Duration) time.Duration { return w.tracker.epoch.Add(at).Sub(start) }
