@@ -2,6 +2,7 @@ package series
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
@@ -20,14 +21,14 @@ const Salts = 3
 // the Event that it wrote before. The salt is zero, unless the Event of another key has that
 // name.
 func (k *Key) Name(salt int) string {
-	return eventName(k.Regarding.Name, k.appendHash(nil, salt))
+	return eventName(k.Regarding.Name, k.appendHash(make([]byte, 0, sha256.Size), salt))
 }
 
 // UniqueName returns a name for the Event of a key that nothing else has: it contains the
 // time of the first occurrence. No other process finds it.
 func (k *Key) UniqueName(first time.Time) string {
 	// Unsigned, because a time before 1970 would put a sign into the name.
-	suffix := append(k.appendHash(nil, 0), '.')
+	suffix := append(k.appendHash(make([]byte, 0, 2*sha256.Size), 0), '.')
 	return eventName(k.Regarding.Name, strconv.AppendUint(suffix, uint64(first.UnixNano()), 16))
 }
 

@@ -228,6 +228,9 @@ func (e *Entry) lose(s *step, reason DropReason) {
 // versionNumber returns a resourceVersion as a number: zero if it is not decimal, as those of the API
 // server are.
 func versionNumber(text string) uint64 {
+	if text == "" {
+		return 0 // without the allocation of an error
+	}
 	if version, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return version
 	}

@@ -141,7 +141,9 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 		e.key = t.intern(k, o.Instance, e.key.shared.row)
 	}
 	e.key.shared.row.Occurrences++
-	t.take(e, now, func(*step) { e.occur(&t.rules, o, now) })
+	s := t.step(e, now)
+	e.occur(&t.rules, o, now)
+	t.settle(e, &s)
 	t.makeRoom(k, now)
 }
 
@@ -230,7 +232,9 @@ func (t *table) forget(e *Entry) {
 
 // drop forgets e. What the server does not store is lost.
 func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
-	t.take(e, now, func(s *step) { s.lost, s.reason, s.isOver = e.unstored(), reason, true })
+	s := t.step(e, now)
+	s.lost, s.reason, s.isOver = e.unstored(), reason, true
+	t.settle(e, &s)
 }
 
 // start returns the write of an entry that has just been put in flight. ok is
