@@ -317,8 +317,8 @@ func (t *table) isAway(at time.Duration) bool {
 
 // giveUp drops what has waited for longer than the server keeps an Event, because its requests have
 // failed, although the server has answered for as long. Of those that have been denied, only the one
-// that has just been denied again: the others may be permitted by now. What has never been sent waits
-// on, unless the namespace has failed several requests in a row. A shutdown waits for no series that
+// that has just been denied again: the others may be permitted by now, and what has failed may pass. What
+// has never been sent waits on, unless the namespace has failed several requests in a row. A shutdown waits for no series that
 // the server has denied twice in a row.
 func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	at, reason, failures := t.offset(now), DropUnavailable, 0
@@ -338,7 +338,7 @@ func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
 	}
 	for _, e := range late {
 		hasFailed := e.slot.Failures > 0
-		isSpared := e != w.entry && (hasFailed && e.slot.Last == schedule.Denied || !hasFailed && failures < schedule.Several)
+		isSpared := e != w.entry && (hasFailed && (o == Denied || e.slot.Last == schedule.Denied) || !hasFailed && failures < schedule.Several)
 		if e.class != classNone && !isSpared {
 			t.sched.Remove(e)
 			t.take(e, now, func(s *step) { e.lose(s, reason) })

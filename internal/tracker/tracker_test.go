@@ -606,6 +606,33 @@ func TestGivingUpSparesTheOthers(t *testing.T) {
 	assert.Equal(t, n-1, written)
 }
 
+// What has failed for long may pass when the fault is over. A denial of another object says nothing about it.
+func TestDenialsGiveUpNoFailures(t *testing.T) {
+	tr, now := New(Options{}, start), start
+	failed := observe(t, tr, named("a", "failed"), now, Occurrence{})
+	for i := range 20 {
+		observe(t, tr, named("a", fmt.Sprint("denied-", i)), now, Occurrence{})
+	}
+	for now.Before(start.Add(2 * time.Hour)) {
+		tr.Observe(testKey("b"), Occurrence{}, now) // the server answers others
+		for _, d := range writeAll(tr, now, func(w *Write) Outcome {
+			switch {
+			case w.Series.Namespace == "ns-b":
+				return Written
+			case w.entry == failed && now.Before(start.Add(time.Hour)):
+				return Troubled
+			case w.entry == failed:
+				return Written
+			}
+			return Denied
+		}) {
+			require.Contains(t, d.Key.Regarding.Name, "denied")
+		}
+		now = now.Add(time.Second)
+	}
+	assert.Equal(t, live, failed.phase)
+}
+
 // Adopted counts series that continue in an Event found by its name.
 func TestAdopted(t *testing.T) {
 	w := newWorld(t, Options{}, newServer(t))
