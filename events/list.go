@@ -64,6 +64,7 @@ type list struct {
 	listed   int       // Events in the pages so far
 	failures int       // requests in a row that have failed, and restarts
 	restarts int       // how often it began again
+	denials  int       // how often it was denied
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -180,12 +181,15 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	}
 	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
 	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-	delay := schedule.RetryMax << min(of.failures, 20)
+	delay := schedule.RetryFirst << min(of.failures, 20)
 	switch {
 	case isExpired, !result.Outcome.Handled():
-		delay, more = min(schedule.RetryFirst<<min(of.failures, 20), schedule.RetryMax), true
+		delay, more = min(delay, schedule.RetryMax), true
+		of.failures++
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
+		delay = schedule.RetryMax << min(of.denials, 20)
 		more = now.Add(delay).Before(of.until)
+		of.denials++
 	default:
 		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
 		return more && err == nil
@@ -195,7 +199,6 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
 	}
 	of.at = now.Add(max(l.jitter(delay), result.RetryAfter))
-	of.failures++
 	return more
 }
 

@@ -211,6 +211,26 @@ func TestListOfManyPages(t *testing.T) {
 	})
 }
 
+// An API server that starts fails, and then denies requests until it knows the roles.
+func TestListWhileTheServerStarts(t *testing.T) {
+	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+		s := newLister()
+		leave(t, s.server, s, 2, Options{Scope: SameController})
+		s.script(func(_ context.Context, r request) error {
+			switch n := s.requestsOf("list"); {
+			case r.Verb != "list" || n > 8:
+				return nil
+			case n == 8:
+				return statusError(403, 0)
+			}
+			return statusError(500, 0)
+		})
+		second := startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		time.Sleep(10 * time.Minute)
+		assert.EqualValues(t, 2, second.broadcaster.Stats().Restored)
+	})
+}
+
 // The recorders of a program for many nodes share a list, and no goroutine is theirs.
 func TestManyInstancesOfOneController(t *testing.T) {
 	const instances = 2000
