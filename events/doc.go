@@ -61,7 +61,7 @@
 //     A later one counts in the same Event, which stays Finished.
 //   - A process that is killed loses the occurrences since the last write of each series.
 //   - The recorder formats at most 1,000 notes of ongoing series per second. Beyond that, each
-//     series has its turn after 10 seconds, later if there are more than 10,000 series. The Event
+//     series has its turn each second, later if there are more than 1,000 series. The Event
 //     shows the latest one in the annotation eventseries.dev/last-note.
 //   - If a response is lost and another process writes to the same Event before the recorder looks
 //     at it, the occurrences that were new in the unanswered write can count twice. None is lost.

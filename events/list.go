@@ -187,9 +187,9 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		delay, more = min(delay, schedule.RetryMax), true
 		of.failures++
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
+		of.denials++
 		delay = schedule.RetryMax << min(of.denials, 20)
 		more = now.Add(delay).Before(of.until)
-		of.denials++
 	default:
 		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
 		return more && err == nil

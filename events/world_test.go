@@ -34,8 +34,8 @@ const (
 	finishAfter     = 6 * time.Minute
 	pauseFirst      = 5 * time.Second
 	retryFirst      = time.Second
-	retryMax        = 2 * time.Minute
-	deniedLists     = 5 // if each is denied: within EventTTL, after 2, 4, 8 minutes and so on
+	retryMax        = 80 * time.Second
+	deniedLists     = 5 // if each is denied: within EventTTL, after 2m40s, twice that, and so on
 )
 
 // The reasons of losses, as [DropReason] documents them.

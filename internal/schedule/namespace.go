@@ -69,11 +69,11 @@ const recentAge = 12 * time.Second
 // longestOfAll returns the longest interval between retries of all of a class: a part of the time for
 // which they have failed, so a namespace is not held up for longer than its own trouble takes.
 func longestOfAll(class int) time.Duration {
-	return min(recentAge/4<<(2*max(0, class-recent)), retryMaxOfAll)
+	return min(recentAge/4<<(2*max(0, class-recent)), RetryMax)
 }
 
 func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
-	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: freeRetries, first: RetryFirst}, until: never, permitted: never}
+	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: FreeRetries, first: RetryFirst}, until: never, permitted: never}
 	for k := range n.lanes {
 		n.lanes[k] = lane[T]{namespace: n, items: items}
 	}
@@ -133,7 +133,7 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 }
 
 // isFull reports whether no more requests of l can be in flight. A healthy namespace may be slow, too:
-// while slowPlaces requests take long, it waits until its request ends or takes long.
+// while MaxPlaces requests take long, it waits until its request ends or takes long.
 func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	if l.isSick() {
 		return l.inFlight() >= maxSick || l.class >= first && l.flying > 0

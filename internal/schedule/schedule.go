@@ -14,25 +14,27 @@ const Several = 16
 
 // Delays double from RetryFirst to the longest with each failure in a row.
 const (
-	RetryFirst    = time.Second      // also a turn: see lane.order, and namespace.pace
-	RetryMax      = 2 * time.Minute  // of an item, and between retries of a namespace
-	retryMaxOfAll = 80 * time.Second // between retries of all: see longestOfAll
-	pushedMax     = 16 * time.Second // after a push-back, which can concern a share of the requests
-	deniedMax     = 5 * time.Minute  // of an item that the server denies
-	deniedLong    = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
-	deniedOften   = 24
+	RetryFirst  = time.Second      // also a turn: see lane.order, and namespace.pace
+	RetryMax    = 80 * time.Second // of an item, and between retries of a namespace and of all
+	pushedMax   = 16 * time.Second // after a push-back, which can concern a share of the requests
+	deniedMax   = 5 * time.Minute  // of an item that the server denies
+	deniedLong  = 40 * time.Minute // after deniedOften in a row, which take an hour and a half
+	deniedOften = 24
 )
 
 var longest = [...]time.Duration{Failed: RetryMax, PushedBack: pushedMax, Denied: deniedMax, Refused: RetryMax}
 
-// The number of retries that may fail in a row before others wait for more than their items: those of
-// a namespace, and those of all with recent failures. Of all with older ones, it is one.
-const freeRetries, freeRetriesOfAll = 3, 10
+// FreeRetries is the number of retries of a namespace that may fail in a row before that means something,
+// and others wait for more than their items.
+const FreeRetries = 3
+
+// Burst is the number of requests that may come together: no server notices them. So many retries of all
+// with recent failures may fail in a row before others wait. Of those with older ones, it is one.
+const Burst = 10
 
 const (
-	later   = 5 * time.Minute // what is less likely to pass is due this much later
-	maxSick = 2               // the number of requests in flight of a sick namespace: one of an item that has failed
-
+	later   = deniedMax // what is less likely to pass is due this much later: the longest usual delay
+	maxSick = 2         // the number of requests in flight of a sick namespace: one of an item that has failed
 )
 
 // MaxRemembered bounds each memory of what a program can make up for ever, such as namespaces: from so
@@ -44,12 +46,11 @@ const MaxRemembered = 10_000
 const MaxPlaces = 32
 
 // Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
-// While slowPlaces do, namespaces that probably hang make none, and others one at a time. A
+// While MaxPlaces do, namespaces that probably hang make none, and others one at a time. A
 // request that takes hangsAfter longer may stop counting: see Schedule.advance.
 const (
 	SlowAfter  = 100 * time.Millisecond
 	hangsAfter = time.Minute
-	slowPlaces = 16
 	MaxSlow    = 100
 )
 
@@ -99,6 +100,9 @@ func (s *Slot[T]) fail(r Response, jitter func(time.Duration) time.Duration) tim
 	return max(r.Least, jitter(backoff(first, most, failures)))
 }
 
+// Delay returns for how long to wait after so many failures in a row: from RetryFirst, after one, to RetryMax.
+func Delay(failures uint8) time.Duration { return backoff(RetryFirst, RetryMax, failures) }
+
 func backoff(first, longest time.Duration, failures uint8) time.Duration {
 	for ; failures > 1 && first < longest; failures-- {
 		first *= 2
@@ -124,7 +128,7 @@ type Response struct {
 	Reason     uint8         // tells failures with the same result apart, for the caller and in Slot.Alike
 	RetryAfter time.Duration // for how long the server wants no request of the namespace, if PushedBack; zero: it does not say
 	Least      time.Duration // the item waits at least this long, if its request has failed, up to 40 minutes. If Refused, the first delay
-	Most       time.Duration // the longest delay; zero: 2 minutes, 16 seconds if PushedBack, 5 minutes if Denied
+	Most       time.Duration // the longest delay; zero: 80 seconds, 16 seconds if PushedBack, 5 minutes if Denied
 }
 
 // Schedule decides which item takes the next request. Each item is in one place: idle;
@@ -172,7 +176,7 @@ func New[T Item[T]](places int, jitter func(time.Duration) time.Duration) *Sched
 	for class := range s.throttles {
 		s.throttles[class] = throttle{free: 1, first: longestOfAll(class)}
 	}
-	s.throttles[recent] = throttle{free: freeRetriesOfAll, first: RetryFirst}
+	s.throttles[recent] = throttle{free: Burst, first: RetryFirst}
 	return s
 }
 
@@ -341,7 +345,7 @@ func (s *Schedule[T]) best() (best *lane[T], at time.Duration) {
 }
 
 // isCrowded reports whether so many requests take long that few others shall.
-func (s *Schedule[T]) isCrowded() bool { return s.slow >= slowPlaces && !s.hurried }
+func (s *Schedule[T]) isCrowded() bool { return s.slow >= MaxPlaces && !s.hurried }
 
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {

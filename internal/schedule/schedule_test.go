@@ -46,7 +46,7 @@ func TestBackoff(t *testing.T) {
 		response Response
 		want     []time.Duration
 	}{
-		"failed":      {Response{Result: Failed}, seconds(2, 4, 8, 16, 32, 64, 128, 240, 240)},
+		"failed":      {Response{Result: Failed}, seconds(2, 4, 8, 16, 32, 64, 128, 160, 160)},
 		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 32, 32)},
 		"refused":     {Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
 		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
@@ -162,7 +162,7 @@ func TestBulkheads(t *testing.T) {
 		w.plan(n)
 	}
 	w.run(w.now + 20*time.Second)
-	assert.InDelta(t, slowPlaces+places/2, w.flights.Len(), places/2)
+	assert.InDelta(t, MaxPlaces+places/2, w.flights.Len(), places/2)
 	w.add("a", 3)
 	w.add("b", 3)
 	w.namespaces["b"].failures = 1

@@ -22,11 +22,11 @@ func TestThrottle(t *testing.T) {
 		"ffffp":   seconds(0, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0),
 		"ffff-":   seconds(0, 0, 0, 1, 2, 4, 8),
 	} {
-		th, now := throttle{free: freeRetries, first: RetryFirst}, time.Duration(0)
+		th, now := throttle{free: FreeRetries, first: RetryFirst}, time.Duration(0)
 		for i, want := range wants {
 			require.Equal(t, want, max(now, th.at())-now, "%s: %d", in, i)
 			now += want
-			th.take(now, retryMaxOfAll, func(d time.Duration) time.Duration { return d })
+			th.take(now, RetryMax, func(d time.Duration) time.Duration { return d })
 			th.answer(tried, results[in[i%len(in)]], now)
 		}
 	}
@@ -70,7 +70,7 @@ func (w *world) retry(namespace string, since time.Duration, retries uint8) {
 
 // exhaust makes the retries of all of a class wait for a minute.
 func (w *world) exhaust(class int) {
-	w.throttles[class].failures, w.throttles[class].next = freeRetriesOfAll, w.now+time.Minute
+	w.throttles[class].failures, w.throttles[class].next = Burst, w.now+time.Minute
 }
 
 // Retries that fail in many namespaces wait for those of all that have failed for as long, until

@@ -15,7 +15,7 @@ import (
 // forgets what has expired within this time. It counts from when that is due, from the last fault,
 // or from the end of the last pause of a namespace, whichever is latest.
 //
-// The longest waits are a back-off of 2 minutes of a request, and of the next one if that finds a
+// The longest waits are a back-off of 80 seconds of a request, and of the next one if that finds a
 // conflict. What was refused waits for 30 minutes.
 const (
 	settlesWithin        = 10 * time.Minute

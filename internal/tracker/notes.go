@@ -50,23 +50,21 @@ func (r *rules) noteFor(e *Entry, o *Occurrence) string {
 }
 
 // maxNotes is how many notes of ongoing series are formatted per second. Beyond that, a series
-// has its turn each noteInterval, or less often.
-const (
-	maxNotes     = 1000
-	noteInterval = 10 * time.Second
-)
+// has its turn each second, or less often.
+const maxNotes = 1000
 
-// takesNote reports whether to format the note of an occurrence. The bucket holds a second. Its
-// last half is for series without a note in this tenth of a second, and not for hot loops.
+// takesNote reports whether to format the note of an occurrence. The bucket holds a second. Its last half
+// is for series without a note in this tenth of a second, and not for hot loops. Its last quarter is for
+// those whose turn it is: they take at most what flows in.
 func (t *table) takesNote(e *Entry, at time.Duration) bool {
 	const each, all = time.Second / maxNotes, time.Second
 	t.noted = max(t.noted, at-all)
 	now, left := tenths(at), at-t.noted
-	isTurn := now-e.notedAt >= max(tenths(noteInterval), int32(t.size/(maxNotes/10)))
-	if !isTurn && (left < each || left < all/2 && now == e.notedAt) {
+	age, turn := now-e.notedAt, max(tenths(all), int32(t.size/(maxNotes/10)))
+	if left < each || left < all/2 && age == 0 || left < all/4 && age < turn {
 		return false
 	}
-	e.notedAt, t.noted = now, min(t.noted+each, at)
+	e.notedAt, t.noted = now, t.noted+each
 	return true
 }
 

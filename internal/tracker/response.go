@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math"
+	"math/bits"
 	"strconv"
 	"time"
 
@@ -66,48 +67,39 @@ func (r *Result) response() schedule.Response {
 	return schedule.Response{Result: results[r.Outcome], Reason: uint8(r.Outcome), RetryAfter: r.RetryAfter}
 }
 
-// ofItself returns what the result means if the series alone is the cause. It waits from first to longest,
-// twice as long after each further one in a row.
-func (r *Result) ofItself(first, longest time.Duration) schedule.Response {
-	return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: first, Most: longest}
+// ofItself returns what the result means if the series alone is the cause. It waits for the given time, and
+// twice as long after each further one in a row, until it takes as many requests as one that passes.
+func (r *Result) ofItself(first time.Duration) schedule.Response {
+	return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: first, Most: series.DefaultHeartbeat}
 }
 
-const (
-	// refusedWait is the delay after the server has refused a write.
-	refusedWait, refusedMax = time.Minute, 30 * time.Minute
-	// localTries is how many Local failures in a row lose nothing: those of half an hour.
-	localTries = 5
-	// deniedLookWait is the least time between two looks that the server denies: an API
-	// server that has just started denies requests until it knows the roles.
-	deniedLookWait = 30 * time.Second
-	// deniedLooks is how many looks are denied before a process without the permission to
-	// patch takes a name that needs none. The third is a minute after the first.
-	deniedLooks = 3
-	// maxLooks is how often the delay of a second doubles if looks do not help: someone else is as
-	// fast, and this must not become a hot loop.
-	maxLooks = 8
-)
+// refusedWait is the delay after the server has refused a write.
+const refusedWait = time.Minute
+
+// localTries is how many Local failures in a row lose nothing: those until the delay is the longest, which
+// take half an hour.
+var localTries = uint8(bits.Len(uint(series.DefaultHeartbeat / refusedWait)))
 
 // respond applies a response to e, and returns what it means for the schedule.
 func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	response := r.response()
 	isLook := w.Kind == Look
 	if isLook && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
-		e.looks = min(e.looks+1, maxLooks)
+		e.looks = min(e.looks+1, math.MaxUint8-1)
 	}
 	switch {
 	case r.Outcome == Written && !isLook:
 		e.accepted(s, w, r.Event)
 	case r.Outcome == Written && !e.found(s, w, r.Event):
 		e.lose(s, DropNameTaken)
-		return r.ofItself(refusedWait, refusedMax)
+		return r.ofItself(refusedWait)
 	case r.Outcome == Troubled:
 		if !isLook && !r.Unsent {
 			e.attempt(w)
 		}
 		if r.Local {
 			e.failedLocally(s, r)
-			return r.ofItself(refusedWait, refusedMax)
+			return r.ofItself(refusedWait)
 		}
 	case r.Outcome == Denied:
 		response.Least = e.denied(s, w)
@@ -115,8 +107,8 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		e.gone(s)
 	case r.Outcome == Taken, r.Outcome == Changed:
 		e.phase = looking
-		if e.looks > 0 {
-			return r.ofItself(schedule.RetryFirst<<e.looks, schedule.RetryFirst<<e.looks)
+		if e.looks > 0 { // someone else is as fast, and this must not become a hot loop
+			return r.ofItself(schedule.Delay(e.looks + 1))
 		}
 	case r.Outcome == Refused && !isLook && e.attempts != nil:
 		e.phase = looking // what an attempt may have stored, a look says first
@@ -125,7 +117,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		if !isLook {
 			e.lose(s, r.Reason)
 		}
-		return r.ofItself(refusedWait, refusedMax)
+		return r.ofItself(refusedWait)
 	}
 	return response
 }
@@ -147,14 +139,16 @@ func (e *Entry) failedLocally(s *step, r *Result) {
 // denied says that the server denies a request, and returns for how long to wait.
 //
 // A process that may only create cannot know what has its name. After some looks it takes a name that
-// nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil.
+// nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil. An API server
+// that has just started denies requests until it knows the roles, so the third look is a minute after the
+// first.
 func (e *Entry) denied(s *step, w *Write) (least time.Duration) {
 	if w.Kind != Look || s.permits || e.stored.count > 0 {
 		return 0
 	}
 	switch {
-	case e.looks < deniedLooks:
-		return deniedLookWait
+	case e.looks < schedule.FreeRetries:
+		return refusedWait / 2
 	case e.salt < series.Salts:
 		e.salt = series.Salts
 		e.becomeUnwritten()

@@ -158,14 +158,11 @@ func (t *table) take(e *Entry, now time.Time, do func(*step)) {
 func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
-		isCrowded:  t.ongoing > spreadFrom,
+		isCrowded:  t.ongoing > schedule.Burst,
 		permits:    t.places[e.Namespace()].permits,
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }
-
-// spreadFrom is the number of ongoing series up to which heartbeats need not be spread.
-const spreadFrom = 8
 
 // settle carries out what follows from a step of e, and puts e where it belongs.
 func (t *table) settle(e *Entry, s *step) {

@@ -80,7 +80,7 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.describe(o, t.offset(now))
-	return t.jump(now) >= minJump
+	return t.jump(now) >= series.ClockSkew
 }
 
 // Observe records an occurrence of any key, and evicts a series if the tracker is full. If k has a
@@ -139,20 +139,17 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	return drops
 }
 
-// minJump is the least difference that is no correction of a clock.
-const minJump = time.Minute
-
-// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead, so they need a
-// heartbeat. While a machine is suspended, the monotonic clock stands still, and Events expire. If a
+// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead by more than clocks
+// differ, so they need a heartbeat. While a machine is suspended, the monotonic clock stands still, and Events expire. If a
 // clock was behind, their times are those of long ago. Windows and delays follow the monotonic clock.
 func (t *Tracker) catchUp(now time.Time) {
 	t.mu.Lock()
 	jump := t.jump(now)
-	if jump < 0 || jump >= minJump {
+	if jump < 0 || jump >= series.ClockSkew {
 		t.ahead += jump
 	}
 	t.mu.Unlock()
-	if jump < minJump {
+	if jump < series.ClockSkew {
 		return
 	}
 	t.inParts(func(e *Entry) {

@@ -530,7 +530,7 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 			e := observe(t, tr, k, start, o, o)
 			write(t, tr, start, Create)
 			require.LessOrEqual(t, e.beatAt, tr.offset(start)+minutes*time.Minute)
-			if i > spreadFrom {
+			if i > schedule.Burst {
 				due[e.beatAt/time.Minute]++
 			}
 		}
