@@ -240,7 +240,7 @@ func (h *history) check() {
 			switch {
 			case s.flights.At(it.item) == Never:
 				count.hangs++
-				require.True(h.t, h.hurried || h.now-it.at >= SlowAfter+hangsAfter, "it does not hang")
+				require.True(h.t, h.hurried || h.now-it.at >= SlowAfter+HangsAfter, "it does not hang")
 			case slot.slow:
 				count.slow++
 				fallthrough

@@ -132,11 +132,12 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 	return from
 }
 
-// isFull reports whether no more requests of l can be in flight. A healthy namespace may be slow, too:
-// while MaxPlaces requests take long, it waits until its request ends or takes long.
+// isFull reports whether no more requests of l can be in flight. A sick namespace has one for each kind,
+// and one retry, so that a new item does not wait for it. A healthy namespace may be slow, too: while
+// MaxPlaces requests take long, it waits until its request ends or takes long.
 func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	if l.isSick() {
-		return l.inFlight() >= maxSick || l.class >= first && l.flying > 0
+		return l.inFlight() >= int(kinds) || l.class >= first && l.flying > 0
 	}
 	return l.inFlight() > 0 && s.isCrowded()
 }

@@ -32,10 +32,8 @@ const FreeRetries = 3
 // with recent failures may fail in a row before others wait. Of those with older ones, it is one.
 const Burst = 10
 
-const (
-	later   = deniedMax // what is less likely to pass is due this much later: the longest usual delay
-	maxSick = 2         // the number of requests in flight of a sick namespace: one of an item that has failed
-)
+// later is by how much what is less likely to pass is due later: by the longest usual delay.
+const later = deniedMax
 
 // MaxRemembered bounds each memory of what a program can make up for ever, such as namespaces: from so
 // many on, idle ones are forgotten.
@@ -47,10 +45,10 @@ const MaxPlaces = 32
 
 // Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
 // While MaxPlaces do, namespaces that probably hang make none, and others one at a time. A
-// request that takes hangsAfter longer may stop counting: see Schedule.advance.
+// request that takes HangsAfter longer may stop counting: see Schedule.advance.
 const (
 	SlowAfter  = 100 * time.Millisecond
-	hangsAfter = time.Minute
+	HangsAfter = time.Minute
 	MaxSlow    = 100
 )
 
@@ -358,13 +356,13 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		n, slot := s.namespaces[item.Namespace()], item.Slot()
 		switch {
 		case !slot.slow:
-			s.flights.Put(item, at+hangsAfter)
+			s.flights.Put(item, at+HangsAfter)
 			slot.slow = true
 			n.slow++
 			s.slow++
 			s.quick--
 		case n.hangs == 0 || at >= n.hangsNext:
-			n.hangsNext = at + hangsAfter<<n.hangs
+			n.hangsNext = at + HangsAfter<<n.hangs
 			s.discount(item)
 		default:
 			s.flights.Put(item, n.hangsNext)

@@ -156,7 +156,7 @@ func TestOrderBesideHangs(t *testing.T) {
 		w := newWorld(t, 1)
 		w.add("hangs", 2)
 		require.Len(t, w.sent(), 1)
-		w.now += SlowAfter + hangsAfter
+		w.now += SlowAfter + HangsAfter
 		w.Wake(w.now)
 		w.Ready(&item{namespace: "healthy"}, w.now+late, w.now)
 		if hurried {
@@ -177,7 +177,7 @@ func TestPlaces(t *testing.T) {
 		w.now += SlowAfter
 	}
 	assert.Len(t, w.sent(), 1, "%d are slow, and two have places", MaxSlow)
-	w.now += hangsAfter
+	w.now += HangsAfter
 	assert.Len(t, w.sent(), 3)
 }
 

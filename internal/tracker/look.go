@@ -10,13 +10,12 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// maxRate is how many occurrences a second are possible.
-const maxRate = 1_000_000
-
-// isPossible reports whether times and count of found can be true.
+// isPossible reports whether times and count of found can be true. Many occurrences can come together,
+// but no more than one in each microsecond, the precision of the times, for longer than a second.
 func isPossible(found *series.Series, now time.Time) bool {
-	return found.First.Sub(now) <= series.ClockSkew && found.Last.Sub(now) <= series.ClockSkew && !found.Last.Before(found.First) &&
-		int64(found.Count) <= maxRate*(1+int64(found.Last.Sub(found.First)/time.Second))
+	lasts := found.Last.Sub(found.First)
+	return found.First.Sub(now) <= series.ClockSkew && found.Last.Sub(now) <= series.ClockSkew && lasts >= 0 &&
+		time.Duration(found.Count)*time.Microsecond <= time.Second+min(lasts, series.MaxDuration)
 }
 
 // isOf reports whether an Event with a name of k is the Event of k: it has the key, or a sign of this
