@@ -2,6 +2,7 @@ package events
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -131,7 +132,7 @@ type counters struct {
 
 	mu        sync.Mutex
 	writes    map[WriteKey]uint64
-	durations map[string]Histogram // by verb
+	durations map[string]Histogram // by verb; each request is in one bucket
 }
 
 // requested counts a request, and how long it took.
@@ -140,7 +141,14 @@ func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took ti
 	defer c.mu.Unlock()
 	c.writes[WriteKey{kind, outcome.String()}]++
 	h := c.durations[verb]
-	h.observe(took)
+	if h.Buckets == nil {
+		h.Buckets = make(map[time.Duration]uint64, len(durationBounds))
+	}
+	h.Count++
+	h.Sum += took
+	if i, _ := slices.BinarySearch(durationBounds[:], took); i < len(durationBounds) {
+		h.Buckets[durationBounds[i]]++
+	}
 	c.durations[verb] = h
 }
 
@@ -191,7 +199,12 @@ func (b *Broadcaster) Stats() Stats {
 	defer c.mu.Unlock()
 	s.Writes, s.Durations = maps.Clone(c.writes), maps.Clone(c.durations)
 	for verb, h := range s.Durations {
-		h.Buckets = maps.Clone(h.Buckets)
+		buckets, atMost := make(map[time.Duration]uint64, len(durationBounds)), uint64(0)
+		for _, bound := range durationBounds {
+			atMost += h.Buckets[bound]
+			buckets[bound] = atMost
+		}
+		h.Buckets = buckets
 		s.Durations[verb] = h
 	}
 	return s
@@ -213,19 +226,4 @@ type Histogram struct {
 var durationBounds = [...]time.Duration{
 	5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond, 500 * time.Millisecond,
 	time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute,
-}
-
-func (h *Histogram) observe(took time.Duration) {
-	if h.Buckets == nil {
-		h.Buckets = make(map[time.Duration]uint64, len(durationBounds))
-	}
-	h.Count++
-	h.Sum += took
-	for _, bound := range durationBounds {
-		n := h.Buckets[bound]
-		if took <= bound {
-			n++
-		}
-		h.Buckets[bound] = n
-	}
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 func TestStats(t *testing.T) {
@@ -92,10 +94,11 @@ func assertFields(t *testing.T, want, got Stats) {
 }
 
 func TestDurations(t *testing.T) {
-	var h Histogram
+	b := NewBroadcaster(newServer())
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
-		h.observe(took)
+		b.counters.requested("create", "create", tracker.Written, took)
 	}
+	h := b.Stats().Durations["create"]
 	assert.EqualValues(t, 5, h.Count)
 	assert.Equal(t, time.Hour+time.Minute+11*time.Millisecond, h.Sum)
 	assert.Len(t, h.Buckets, len(durationBounds))
