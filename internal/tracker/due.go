@@ -48,7 +48,7 @@ type step struct {
 	now       time.Time
 	at        time.Duration // now, since the epoch
 	isCrowded bool          // so many series are ongoing that their heartbeats are spread
-	permits   bool          // the server has permitted a patch in the namespace
+	permits   bool          // the server has permitted a patch in the namespace; for a response only
 
 	wasOngoing bool // when the step began
 

@@ -159,7 +159,6 @@ func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > schedule.Burst,
-		permits:    t.places[e.Namespace()].permits,
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }
@@ -262,6 +261,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
 	s := t.step(e, now)
+	s.permits = t.places[e.Namespace()].permits
 	w.at -= min(max(t.ahead-w.ahead, 0), series.MaxDuration)
 	response := e.respond(&s, w, r)
 	t.sched.Done(e, response, s.at)
