@@ -61,10 +61,10 @@ func Key(k *series.Key) (regarding, related error) {
 
 func reference(ref *series.Reference) (err error) {
 	fit := func(field, value string, limit int) string {
-		value = eventtext.Valid(value)
-		if len(value) > limit {
-			err = fmt.Errorf("events: %s has %d bytes, more than %d: %q", field, len(value), limit, eventtext.Cut(value, maxText))
+		if value = eventtext.Valid(value); len(value) <= limit {
+			return value
 		}
+		err = fmt.Errorf("events: %s has %d bytes, more than %d: %q", field, len(value), limit, eventtext.Cut(value, maxText))
 		return eventtext.Cut(value, limit)
 	}
 	ref.APIVersion = fit("apiVersion", ref.APIVersion, maxAPIVersion)
