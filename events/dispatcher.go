@@ -122,19 +122,20 @@ func (d *dispatcher) takeToken() (w *tracker.Write, drops []tracker.Drop, next t
 	d.taking.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
 	defer d.taking.Unlock()
 	now := d.b.clock.Now()
-	advance, request := d.b.tracker.Wake(now)
-	if request.IsZero() || request.After(now) {
-		return nil, nil, earlier(advance, request)
-	}
 	token := d.b.limiter.ReserveN(now, 1)
-	if delay := token.DelayFrom(now); delay > 0 && !d.hurry.Load() {
-		token.CancelAt(now)
-		return nil, nil, earlier(advance, now.Add(delay))
+	delay := token.DelayFrom(now)
+	if delay == 0 || d.hurry.Load() {
+		if w, drops, _ = d.b.tracker.Next(now); w != nil {
+			return w, drops, now
+		}
+		delay = 0
 	}
-	if w, drops, _ = d.b.tracker.Next(now); w == nil {
-		token.CancelAt(now) // there is none after all
+	token.CancelAt(now)
+	advance, request := d.b.tracker.Wake(now)
+	if until := now.Add(delay); !request.IsZero() && request.Before(until) {
+		request = until
 	}
-	return w, drops, now
+	return nil, drops, earlier(advance, request)
 }
 
 // reserve takes the next token of a rate limiter, and returns after which delay it can be used.
