@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -74,27 +73,20 @@ func eventName(object string, suffix []byte) string {
 // or end with. The result can be empty, or longer than the API server accepts.
 func Subdomain(s string) string { return string(appendSubdomain(nil, s)) }
 
-// appendSubdomain appends [Subdomain] of s to a buffer.
+// appendSubdomain appends [Subdomain] of s to an empty buffer.
 func appendSubdomain(to []byte, s string) []byte {
-	mapped := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.':
-			return r
+	for _, r := range s {
+		switch isStart := len(to) == 0 || to[len(to)-1] == '.'; {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			to = append(to, byte(r))
 		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
+			to = append(to, byte(r)-'A'+'a')
+		case isStart: // no label is empty or begins with another character
+		case r == '.':
+			to = append(bytes.TrimRight(to, "-"), '.')
 		default:
-			return '-'
+			to = append(to, '-')
 		}
-	}, s)
-	begin := len(to)
-	for label := range strings.SplitSeq(mapped, ".") {
-		if label = strings.Trim(label, "-"); label == "" {
-			continue
-		}
-		if len(to) > begin {
-			to = append(to, '.')
-		}
-		to = append(to, label...)
 	}
-	return to
+	return bytes.TrimRight(to, ".-")
 }
