@@ -161,8 +161,8 @@ func (e *Entry) planBeat(s *step) {
 // which contains a hash of the key, and the wall clock determine the phase, so a restarted process
 // keeps it: new phases would double the heartbeats of the first interval.
 func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
-	hash := fnv.New64a()
-	hash.Write([]byte(e.name()))
+	hash, k := fnv.New64a(), e.Key()
+	hash.Write([]byte(e.name(&k)))
 	epoch := time.Duration(r.epoch.UnixNano())
 	return r.intervals(e).Jitter(latest+epoch, hash.Sum64()) - epoch
 }

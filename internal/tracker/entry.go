@@ -115,9 +115,8 @@ func (e *Entry) isNew() bool {
 // because a response was lost, must be finished.
 func (e *Entry) hasNoEvent() bool { return e.isNew() || e.phase != live && e.state == series.Singleton }
 
-// name returns the name of the Event. To compute it takes a microsecond, and to keep it 64 bytes.
-func (e *Entry) name() string {
-	k := e.Key()
+// name returns the name of the Event. k is the key. To compute it takes a microsecond, and to keep it 64 bytes.
+func (e *Entry) name(k *series.Key) string {
 	if e.salt == series.Salts {
 		return k.UniqueName(time.UnixMicro(e.first))
 	}

@@ -71,8 +71,8 @@ var noRareWords = rareWords{related: objectOf(&series.Reference{})}
 // intern returns the interned form of k, whose Events have the reportingInstance reporter, or that of k.
 func (t *table) intern(k *series.Key, reporter string, row *Tally) internedKey {
 	c := internedKey{object: objectOf(&k.Regarding), rare: &noRareWords}
-	if rare := (rareWords{objectOf(&k.Related), k.Note}); rare != noRareWords {
-		c.rare = &rareWords{rare.related, strings.Clone(k.Note)}
+	if !k.Related.IsZero() || k.Note != "" {
+		c.rare = &rareWords{objectOf(&k.Related), strings.Clone(k.Note)}
 	}
 	common := words{
 		kindOf(&k.Regarding), kindOf(&k.Related),

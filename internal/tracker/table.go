@@ -251,7 +251,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 	if kind == Heartbeat && t.flushes.follow(e, 0) {
 		kind = FlushCount
 	}
-	w = e.write(&s, kind)
+	w = e.write(&s, kind, &k)
 	w.Retries, w.ahead = e.slot.Failures > 0, t.ahead
 	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)

@@ -118,14 +118,15 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 		with(partWindow, found.QuietWindow() != series.FinishAfter)
 }
 
-// write returns the write of the given kind.
-func (e *Entry) write(s *step, kind Kind) *Write {
-	w := &Write{Kind: kind, entry: e, at: s.at, state: e.stored.state}
+// write returns the write of the given kind. k is the key.
+func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
+	w := &Write{Kind: kind, entry: e, at: s.at, stale: e.stored.stale, state: e.stored.state}
 	w.Series = series.Series{
-		Key:         e.Key(),
+		Key:         *k,
 		State:       e.state,
 		Instance:    e.key.shared.reporter,
-		Name:        e.name(),
+		Namespace:   s.namespace(k),
+		Name:        e.name(k),
 		Note:        e.note,
 		LastNote:    e.lastNote,
 		Annotations: e.annotations,
@@ -133,7 +134,6 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 		Last:        time.UnixMicro(e.lastWall(s)),
 		Count:       e.count,
 	}
-	w.Series.Namespace = s.namespace(&w.Series.Key)
 	if e.state != series.Singleton {
 		w.Series.Window = s.window.Of(e.rhythm, e.last)
 	}
@@ -143,7 +143,6 @@ func (e *Entry) write(s *step, kind Kind) *Write {
 	if !w.Creates() && kind != Look {
 		w.Series.Version = versionText(e.stored.version)
 	}
-	w.stale = e.stored.stale
 	return w
 }
 
