@@ -120,8 +120,7 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 
 // write returns the write of the given kind. k is the key.
 func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
-	w := &Write{Kind: kind, entry: e, at: s.at, stale: e.stored.stale, state: e.stored.state}
-	w.Series = series.Series{
+	w := &Write{Kind: kind, entry: e, at: s.at, stale: e.stored.stale, state: e.stored.state, Series: series.Series{
 		Key:         *k,
 		State:       e.state,
 		Instance:    e.key.shared.reporter,
@@ -133,7 +132,7 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 		First:       time.UnixMicro(e.first),
 		Last:        time.UnixMicro(e.lastWall(s)),
 		Count:       e.count,
-	}
+	}}
 	if e.state != series.Singleton {
 		w.Series.Window = s.window.Of(e.rhythm, e.last)
 	}
