@@ -31,10 +31,13 @@ func (q *Queue[T]) Len() int { return len(q.nodes) }
 // Put adds item, which can be in this queue and in no other, or changes its time.
 func (q *Queue[T]) Put(item T, at time.Duration) {
 	i := int(*q.index(item)) - 1
-	if i < 0 {
+	switch {
+	case i < 0:
 		i = len(q.nodes)
 		q.nodes = append(q.nodes, node[T]{item: item})
 		*q.index(item) = int32(len(q.nodes))
+	case q.nodes[i].at == at:
+		return
 	}
 	q.nodes[i].at = at
 	heap.Fix((*nodes[T])(q), i)
