@@ -279,17 +279,7 @@ func (c *countdownClock) Since(t time.Time) time.Duration {
 
 func (c *countdownClock) NewTimer(d time.Duration) clock.Timer {
 	c.use()
-	return &countdownTimer{c.FakeClock.NewTimer(d), c}
-}
-
-type countdownTimer struct {
-	clock.Timer
-	clock *countdownClock
-}
-
-func (t *countdownTimer) Reset(d time.Duration) bool {
-	t.clock.use()
-	return t.Timer.Reset(d)
+	return c.FakeClock.NewTimer(d)
 }
 
 // A test of a controller steps its fake clock while the recorder works. A timer of a fake

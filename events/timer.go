@@ -27,43 +27,26 @@ var past = func() <-chan time.Time {
 	return c
 }()
 
-// setTries bounds how often set repeats its calculation, for clocks that run fast.
-const setTries = 10
-
 // set returns a channel from which the caller can receive at the given time, or now if
-// that has passed. The channel is nil if at is zero. The next call invalidates it.
-//
-// The time is exact if the clock stands still between its steps. On a clock that runs, it
-// is late by at most the duration of the call.
+// that has passed, or if the clock was stepped during the call. Then the caller sets it again. The
+// channel is nil if at is zero. The next call invalidates it.
 func (t *timer) set(at time.Time) <-chan time.Time {
+	t.stop()
 	if at.IsZero() {
-		t.stop()
 		return nil
 	}
-	for try := 1; ; try++ {
-		began, before := time.Now(), t.clock.Now()
-		t.reset(at.Sub(before))
-		now := t.clock.Now()
-		moved := now.Sub(before) // by more than the time that has passed if it was stepped
-		switch {
-		case !at.After(now):
-			t.stop()
-			return past
-		case 0 <= moved && moved <= time.Since(began), try == setTries:
-			return t.timer.C()
-		}
+	began, before := time.Now(), t.clock.Now()
+	delay := at.Sub(before)
+	t.timer = t.clock.NewTimer(delay)
+	moved := t.clock.Now().Sub(before) // by more than the time that has passed if it was stepped
+	if moved < 0 || moved >= delay || moved > time.Since(began) {
+		return past
 	}
+	return t.timer.C()
 }
 
-// reset sets the timer to a delay. It replaces a timer that has fired, because the channel
-// of that one can contain a tick.
-func (t *timer) reset(delay time.Duration) {
-	if t.stop() {
-		t.timer.Reset(delay)
-	} else {
-		t.timer = t.clock.NewTimer(delay)
+func (t *timer) stop() {
+	if t.timer != nil {
+		t.timer.Stop()
 	}
 }
-
-// stop stops the timer, and reports whether it can be reset.
-func (t *timer) stop() bool { return t.timer != nil && t.timer.Stop() }
