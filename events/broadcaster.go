@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
@@ -27,10 +26,6 @@ var (
 	ErrStarted  = errors.New("events: broadcaster was started already")
 	ErrShutDown = errors.New("events: broadcaster is shut down")
 )
-
-// shutdownGrace is how much of the time of a shutdown is reserved for the end of requests
-// that are cut off.
-const shutdownGrace = time.Second
 
 // Broadcaster records the events of its recorders: it tracks the series that they form, and writes
 // those to a sink. Make one with [NewBroadcaster] or [NewBroadcasterWithOptions]. All methods can
@@ -263,7 +258,7 @@ func (b *Broadcaster) Shutdown() {
 
 // finish writes what the server does not know yet, and stops d.
 func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) {
-	grace := min(b.opts.ShutdownTimeout/10, shutdownGrace)
+	grace := min(b.opts.ShutdownTimeout/10, hopeless) // for the end of requests that are cut off
 	writing, stop := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
 	defer stop()
 	flushing, cancel := context.WithCancelCause(writing)

@@ -16,10 +16,6 @@ import (
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
-// retryAfterMax limits for how long the recorder makes no request because the server asks
-// for that. A server that asks for more probably means minutes.
-const retryAfterMax = time.Hour
-
 // classify returns what the response of the sink to a create or a list, or else to a patch, means.
 func classify(err error, creates bool) tracker.Result {
 	if err == nil {
@@ -39,7 +35,7 @@ func classify(err error, creates bool) tracker.Result {
 	s := status.Status()
 	var retryAfter time.Duration
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
-		retryAfter = min(time.Duration(s.Details.RetryAfterSeconds)*time.Second, retryAfterMax)
+		retryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
 	outcome := tracker.Refused
 	reason := tracker.DropRejected

@@ -46,10 +46,10 @@ func TestClassify(t *testing.T) {
 		{name: "429 with Retry-After", err: statusError(429, 7), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
 		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 3 * time.Second}},
 		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: tracker.Result{Outcome: tracker.PushedBack}},
-		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: retryAfterMax}},
+		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: math.MaxInt32 * time.Second}},
 		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: tracker.Result{Outcome: tracker.PushedBack}},
 		{name: "503 with Retry-After", err: statusError(503, 9), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 9 * time.Second}},
-		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: retryAfterMax}},
+		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: math.MaxInt32 * time.Second}},
 
 		// Trouble.
 		{name: "503", err: statusError(503, 0), want: inTrouble},

@@ -222,7 +222,7 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, b
 // errHopeless is why a shutdown ends early.
 var errHopeless = errors.New("the server handles nothing any more")
 
-// hopeless is for how long a shutdown goes on without progress.
+// hopeless is for how long a shutdown continues without progress.
 const hopeless = 1500 * time.Millisecond
 
 // advanced records progress: the server has handled a request, or answered one for a series
@@ -270,7 +270,7 @@ func (d *dispatcher) untilHopeless(ctx context.Context) error {
 
 func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result, error) {
 	var stored *eventsv1.Event
-	result, err := callSink(w.Creates(), func() (err error) {
+	result, err := d.callSink(w.Creates(), func() (err error) {
 		event := w.Series.Event() // of which a patch needs the namespace and the name
 		if w.Creates() {
 			stored, err = d.b.sink.Create(ctx, event)
@@ -286,13 +286,15 @@ func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result
 	return result, err
 }
 
-// callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an error.
-func callSink(creates bool, call func() error) (result tracker.Result, err error) {
+// callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an error. A pause
+// is no longer than EventTTL: what waits for longer is lost.
+func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %s", errPanicked, eventtext.Panic(r))
 			result = classify(err, creates)
 		}
+		result.RetryAfter = min(result.RetryAfter, d.b.opts.EventTTL)
 	}()
 	if err = call(); err != nil {
 		_ = err.Error() // the logger calls it later

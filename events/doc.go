@@ -44,7 +44,8 @@
 //     are too long, and replaces invalid and missing ones.
 //   - Each namespace is a client of its own. If the server denies the requests for one,
 //     fails or delays them, or pushes back (429), the series of others continue.
-//     The recorder makes no request for a namespace before its Retry-After has passed.
+//     The recorder makes no request for a namespace before its Retry-After, or
+//     [Options].EventTTL, has passed.
 //   - If the table of series is full, series that have ended are evicted first, and a
 //     Normal never evicts a Warning that has not ended.
 //   - The recorder holds no lock while it calls a sink, a handler, a logger, or [Options].OnDrop.

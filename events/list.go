@@ -27,13 +27,11 @@ import (
 // hundredth of that. So a process asks how many Events there are, and lists if they are no more
 // than Options.ListLimit. It is no loss if it does not: readers take what is left for Unknown.
 const (
-	// listLimitOfInstances is the default of Options.ListLimit in the scope SameInstance, and
-	// listLimitOfControllers in SameController, in which a large cluster has some hundreds of
-	// processes.
+	// listLimitOfInstances is the default of Options.ListLimit in the scope SameInstance, and the
+	// length of a page. listLimitOfControllers is that in SameController, in which a large cluster
+	// has some hundreds of processes.
 	listLimitOfInstances   = 2_000
 	listLimitOfControllers = 50_000
-
-	listPage = 500 // Events in a page
 )
 
 // lists find the series that earlier processes have left, to continue or to finish them. One
@@ -226,7 +224,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
 		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
-		Limit:         listPage,
+		Limit:         listLimitOfInstances,
 		Continue:      of.page,
 	})
 	if err != nil {
@@ -249,7 +247,7 @@ func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
 	began := l.b.clock.Now()
-	result, err = callSink(true, func() (err error) {
+	result, err = d.callSink(true, func() (err error) {
 		answer, err = l.from.List(ctx, namespace, opts)
 		if err == nil && answer == nil {
 			err = errors.New("events: sink lists nothing")

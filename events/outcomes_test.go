@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -165,4 +167,23 @@ func assertBetween[T ~int | ~int64](t *testing.T, low, high, got T) {
 	t.Helper()
 	assert.GreaterOrEqual(t, got, low)
 	assert.LessOrEqual(t, got, high)
+}
+
+// What waits for longer than EventTTL is lost, so no pause is longer.
+func TestPauseIsNoLongerThanEventTTL(t *testing.T) {
+	const ttl = 20 * time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		s.script(once(statusError(429, math.MaxInt32)))
+		w := startOn(t, s.server, s, Options{EventTTL: ttl, Scope: SameController, ListLimit: math.MaxInt})
+		synctest.Wait()
+		s.script(once(statusError(429, math.MaxInt32)))
+		w.emit(0)
+		time.Sleep(ttl - time.Second)
+		assert.Equal(t, 2, s.requestsOf("list")+s.requestsOf("create"))
+		time.Sleep(ttl / 4)
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
+		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
+		w.broadcaster.Shutdown()
+	})
 }

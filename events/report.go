@@ -78,11 +78,6 @@ type failure struct {
 // few requests are made, and most namespaces have none for hours.
 const failureTTL = 24 * time.Hour
 
-// manyAfter is how long requests without a line fail until one of them has a line for all, which
-// contains the number of namespaces. So that is the number of all that begin to fail together, and
-// there is no such line about a moment.
-const manyAfter = time.Minute
-
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	r.logRequest(w, result.Outcome, err)
@@ -125,8 +120,9 @@ func hint(key *series.Key) []any {
 	return []any{"hint", "the object is cluster-scoped: permit this namespace, or emit the event about an ObjectReference with a namespace"}
 }
 
-// failed records that a request has failed. It logs that when it is the first one, if the log has
-// room; otherwise after manyAfter, once for all of these.
+// failed records that a request has failed. It logs that when it is the first one, if the log has room.
+// Otherwise one of these has a line for all, with the number of namespaces, once all that began to fail
+// together have been tried again, so there is no such line about a moment.
 func (r *reporter) failed(of requests, err error, details ...any) {
 	now := r.b.clock.Now()
 	r.mu.Lock()
@@ -139,7 +135,7 @@ func (r *reporter) failed(of requests, err error, details ...any) {
 		due = f.lines == 1 && lasts >= logInterval
 	case f.count == 1:
 		_, due = r.begins.allow(of.verb+" "+of.namespace, now)
-	case lasts >= manyAfter && !now.Before(r.manyNext):
+	case lasts >= schedule.RetryMax && !now.Before(r.manyNext):
 		due, r.many, r.manyNext = true, true, now.Add(logInterval)
 	}
 	if !due {
