@@ -17,6 +17,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
@@ -80,8 +81,8 @@ var _ record.EventBroadcaster = (*Broadcaster)(nil)
 func NewBroadcaster(sink events.EventSink) *Broadcaster {
 	return NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, events.Options{
 		ClusterNamespace:  metav1.NamespaceDefault,
-		HeartbeatInterval: legacyrecorder.Heartbeat,
-		FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
+		HeartbeatInterval: legacybroadcaster.Heartbeat,
+		FirstHeartbeat:    legacybroadcaster.FirstHeartbeat,
 		ListLimit:         -1,
 	}), Options{})
 }
@@ -140,7 +141,7 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) && !errors.Is(err, events.ErrShutDown) {
 		b.logger().Error(err, "Cannot record events")
 	}
-	return legacyrecorder.NewWatch(func() {
+	return legacybroadcaster.NewWatch(func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.recordings--; b.recordings == 0 {
@@ -169,7 +170,7 @@ func (b *Broadcaster) startRecording() error {
 func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Interface {
 	if handler == nil {
 		b.logger().Error(errors.New("compat: event handler is nil"), "Cannot watch events")
-		return legacyrecorder.NewWatch(func() {})
+		return legacybroadcaster.NewWatch(func() {})
 	}
 	stop, err := b.target.StartEventWatcher(func(object runtime.Object) {
 		if event, ok := object.(*eventsv1.Event); ok {
@@ -183,7 +184,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 		}
 		stop = func() {}
 	}
-	return legacyrecorder.NewWatch(stop)
+	return legacybroadcaster.NewWatch(stop)
 }
 
 // StartLogging calls logf with every event until the caller stops the result.

@@ -23,7 +23,7 @@ import (
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/compat/record"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacyrecorder"
+	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 )
 
 // failureGrace is how long the end of a manager waits for the last writes if the manager
@@ -97,11 +97,11 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 func withDefaults(o events.Options) events.Options {
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, corev1.NamespaceDefault)
 	interval := cmp.Or(o.HeartbeatInterval, o.EventTTL/2)
-	if o.HeartbeatInterval == 0 && (interval == 0 || interval > legacyrecorder.Heartbeat) {
-		interval = max(legacyrecorder.Heartbeat, o.FirstHeartbeat)
+	if o.HeartbeatInterval == 0 && (interval == 0 || interval > legacybroadcaster.Heartbeat) {
+		interval = max(legacybroadcaster.Heartbeat, o.FirstHeartbeat)
 	}
 	o.HeartbeatInterval = interval
-	o.FirstHeartbeat = cmp.Or(o.FirstHeartbeat, min(legacyrecorder.FirstHeartbeat, interval))
+	o.FirstHeartbeat = cmp.Or(o.FirstHeartbeat, min(legacybroadcaster.FirstHeartbeat, interval))
 	return o
 }
 

@@ -64,9 +64,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		"events":               events,
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
-		"compat":               append([]string{"compat", "internal/apigroup"}, events...),
+		"compat":               append([]string{"compat", "internal/apigroup", "internal/legacybroadcaster"}, events...),
 		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/eventtext", "internal/safelog"},
-		"compat/record":        append([]string{"compat", "compat/record", "internal/apigroup"}, events...),
+		"compat/record":        append([]string{"compat", "compat/record", "internal/apigroup", "internal/legacybroadcaster"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

@@ -17,6 +17,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
@@ -135,10 +136,10 @@ func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
 	}
 	if err != nil {
 		b.logger.Error(err, "Cannot record events")
-		return legacyrecorder.NewWatch(func() {})
+		return legacybroadcaster.NewWatch(func() {})
 	}
 	b.Broadcaster.StartRecordingToSink(nil) // has an effect once
-	return legacyrecorder.NewWatch(b.release)
+	return legacybroadcaster.NewWatch(b.release)
 }
 
 // use makes to the destination of events.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacyrecorder"
+	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 )
 
 // defaultShutdownTimeout is that of events.Options.
@@ -32,8 +32,8 @@ func newConfig(opts []BroadcasterOption) *config {
 		distinctNotes: compat.DefaultDistinctNotes,
 		events: events.Options{
 			ClusterNamespace:  metav1.NamespaceDefault, // as in client-go
-			HeartbeatInterval: legacyrecorder.Heartbeat,
-			FirstHeartbeat:    legacyrecorder.FirstHeartbeat,
+			HeartbeatInterval: legacybroadcaster.Heartbeat,
+			FirstHeartbeat:    legacybroadcaster.FirstHeartbeat,
 			ListLimit:         -1, // no role for the legacy recorder grants list
 		},
 	}
@@ -42,7 +42,7 @@ func newConfig(opts []BroadcasterOption) *config {
 			opt(c)
 		}
 	}
-	if o := &c.events; o.HeartbeatInterval == legacyrecorder.Heartbeat && (o.EventTTL > 0 && o.EventTTL/2 < o.HeartbeatInterval || o.FirstHeartbeat > o.HeartbeatInterval) {
+	if o := &c.events; o.HeartbeatInterval == legacybroadcaster.Heartbeat && (o.EventTTL > 0 && o.EventTTL/2 < o.HeartbeatInterval || o.FirstHeartbeat > o.HeartbeatInterval) {
 		o.HeartbeatInterval = 0 // the caller has changed what it depends on: half of EventTTL
 	}
 	return c

@@ -1,8 +1,6 @@
 package legacyrecorder
 
 import (
-	"time"
-
 	"k8s.io/apimachinery/pkg/runtime"
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
@@ -13,10 +11,6 @@ import (
 // events differ in nothing else. Legacy callers put into the message what they would
 // otherwise pass as the related object.
 const DistinctNotes = 10
-
-// Heartbeat and FirstHeartbeat are defaults of what replaces the legacy recorder, whose spam
-// filter permits an event each 5 minutes, and which few programs shut down.
-const Heartbeat, FirstHeartbeat = 5 * time.Minute, time.Second
 
 // Action returns the action of an event about regarding with the given reason. "" means
 // the reason. A recorder calls it for every occurrence, possibly concurrently, so it

@@ -37,7 +37,7 @@ var (
 		"events", "heartbeat", "internal/eventclient", "internal/eventtext", "internal/filter", "internal/legacyrecorder", "internal/reference",
 		"internal/safelog", "internal/sanitize", "internal/schedule", "internal/tracker", "series",
 	}
-	others = []string{"cmd/eventsmigrate", "compat", "compat/record", "query"}
+	others = []string{"cmd/eventsmigrate", "compat", "compat/record", "internal/legacybroadcaster", "query"}
 )
 
 var (

@@ -1,4 +1,4 @@
-package legacyrecorder
+package legacybroadcaster
 
 import (
 	"sync"
