@@ -99,8 +99,9 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 		return none, err
 	}
 	body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
-	if n, err := length(body); err != nil || n > maxItems {
-		return none, cmp.Or(err, fmt.Errorf("eventclient: a page has %d items, which is more than %d", n, maxItems))
+	most := maxBody / int(reflect.TypeFor[T]().Elem().Size())
+	if n, err := length(body); err != nil || n > most {
+		return none, cmp.Or(err, fmt.Errorf("eventclient: a page has %d items, which is more than %d", n, most))
 	}
 	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
 	if err != nil {

@@ -2,12 +2,14 @@ package eventclient
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -211,7 +213,7 @@ func TestResponsesAreBounded(t *testing.T) {
 				return &http.Response{StatusCode: code, Header: header, Body: io.NopCloser(body), Request: req}, nil
 			})}
 			err := request(coreEventsOf(rest))
-			assert.LessOrEqual(t, read, maxPage+64<<10)
+			assert.LessOrEqual(t, read, maxBody+64<<10)
 			return err
 		}
 		create := func(c *Client[*corev1.Event, *corev1.EventList]) error {
@@ -229,18 +231,14 @@ func TestResponsesAreBounded(t *testing.T) {
 				return err
 			},
 		} {
-			limit := maxObject
-			if name == "list" {
-				limit = maxPage
-			}
 			require.ErrorContains(t, respond(1<<30, request), "body too large", name)
-			require.ErrorContains(t, respond(limit+1, request), "body too large", name)
-			if err := respond(limit, request); err != nil {
+			require.ErrorContains(t, respond(maxBody+1, request), "body too large", name)
+			if err := respond(maxBody, request); err != nil {
 				assert.NotContains(t, err.Error(), "body too large", name)
 			}
 		}
 		if code == http.StatusOK {
-			require.NoError(t, respond(maxObject, create))
+			require.NoError(t, respond(maxBody, create))
 		}
 	}
 }
@@ -312,13 +310,14 @@ func TestListContent(t *testing.T) {
 
 // Three bytes can be an Event that takes hundreds.
 func TestItemsAreBounded(t *testing.T) {
+	most := maxBody / int(unsafe.Sizeof(corev1.Event{}))
 	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		for n, isTooLong := range map[int]bool{maxItems - 1: false, maxItems + 1: true} {
+		for n, isTooLong := range map[int]bool{most - 1: false, most + 1: true} {
 			list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: make([]corev1.Event, n)}
 			events := coreEvents(t, &eventclienttest.Transport{Body: encode(t, list, mediaType)})
 			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
 			if isTooLong {
-				require.ErrorContains(t, err, "more than 10000")
+				require.ErrorContains(t, err, fmt.Sprint("more than ", most))
 			} else {
 				require.NoError(t, err)
 				require.Len(t, got.Items, n)

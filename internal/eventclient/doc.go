@@ -11,7 +11,7 @@
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response with another object
 //     is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.
-//   - A response with more than 2 MiB, or a page with more than 16 MiB or 10,000 items, is an error.
+//   - A response with more than 16 MiB, or a page whose Events take more memory, is an error.
 //   - Only creates and updates pass warnings to the warning handler of the given client.
 //
 // Without a [restclient.RESTClient], responses have no bound, and Retry-After contains only seconds.

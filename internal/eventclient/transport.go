@@ -8,14 +8,11 @@ import (
 	"time"
 )
 
-// A response is read into memory. A compressed one can be a thousand times as long as what was sent, and
-// three bytes can be an Event that takes 800. etcd stores objects of up to 1.5 MiB. A page of 500 Events
-// has 1 MiB; a server that has no pages sends more.
-const (
-	maxObject = 2 << 20
-	maxPage   = 16 << 20
-	maxItems  = 10_000
-)
+// maxBody is the length of the longest response, and the size of the Events of the longest page, without
+// their texts. A response is read into memory. A compressed one can be a thousand times as long as what was
+// sent, and three bytes can be an Event that takes 800. A page of 2,000 Events has 4 MiB; a server that has no
+// pages sends more. No object is as long, so what is longer is no response of an API server.
+const maxBody = 16 << 20
 
 // transport bounds the bodies of responses: to read a longer one is an error. It also converts
 // Retry-After headers to seconds that client-go can read, which ignores the dates that proxies send (RFC
@@ -28,11 +25,7 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return response, err
 	}
-	limit := int64(maxObject)
-	if request.Method == http.MethodGet {
-		limit = maxPage
-	}
-	response.Body = http.MaxBytesReader(nil, response.Body, limit)
+	response.Body = http.MaxBytesReader(nil, response.Body, maxBody)
 	if seconds, ok := parseRetryAfter(response.Header); ok {
 		seconds = min(max(math.Ceil(seconds), 0), math.MaxInt32)
 		response.Header.Set("Retry-After", strconv.Itoa(int(seconds)))
