@@ -160,41 +160,6 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.Count < 2 {
 		return nil, fmt.Errorf("series: no patch for %s/%s: it has occurred %d times, a series needs 2", s.Namespace, s.Name, s.Count)
 	}
-	var labels map[string]string
-	if s.State != known.State {
-		labels = map[string]string{LabelState: s.State.String()}
-	}
-	var annotations map[string]*string
-	annotate := func(k string, v *string) {
-		if annotations == nil {
-			annotations = make(map[string]*string, len(s.Annotations)+2)
-		}
-		annotations[k] = v
-	}
-	for k, v := range s.Annotations {
-		annotate(k, &v)
-	}
-	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
-		heartbeat := durationText(s.Heartbeat)
-		annotate(AnnotationHeartbeat, &heartbeat)
-	}
-	switch window := s.QuietWindow(); {
-	case s.Window == known.Window, window == known.Window:
-	case window == FinishAfter:
-		annotate(AnnotationWindow, nil)
-	default:
-		text := durationText(window)
-		annotate(AnnotationWindow, &text)
-	}
-	switch s.LastNote {
-	case "":
-	case s.Note:
-		// The notes may have differed for a while: remove the annotation.
-		annotate(AnnotationLastNote, nil)
-	default:
-		annotate(AnnotationLastNote, &s.LastNote)
-	}
-
 	var patch struct {
 		Metadata struct {
 			ResourceVersion string             `json:"resourceVersion,omitempty"`
@@ -204,8 +169,37 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 		Series *eventsv1.EventSeries `json:"series"`
 	}
 	patch.Metadata.ResourceVersion = s.Version
-	patch.Metadata.Labels, patch.Metadata.Annotations = labels, annotations
 	patch.Series = s.eventSeries()
+	if s.State != known.State {
+		patch.Metadata.Labels = map[string]string{LabelState: s.State.String()}
+	}
+	annotations := make(map[string]*string, len(s.Annotations)+3)
+	for k, v := range s.Annotations {
+		annotations[k] = &v
+	}
+	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
+		heartbeat := durationText(s.Heartbeat)
+		annotations[AnnotationHeartbeat] = &heartbeat
+	}
+	switch window := s.QuietWindow(); {
+	case s.Window == known.Window, window == known.Window:
+	case window == FinishAfter:
+		annotations[AnnotationWindow] = nil
+	default:
+		text := durationText(window)
+		annotations[AnnotationWindow] = &text
+	}
+	switch s.LastNote {
+	case "":
+	case s.Note:
+		// The notes may have differed for a while: remove the annotation.
+		annotations[AnnotationLastNote] = nil
+	default:
+		annotations[AnnotationLastNote] = &s.LastNote
+	}
+	if len(annotations) > 0 {
+		patch.Metadata.Annotations = annotations
+	}
 	return json.Marshal(patch)
 }
 
