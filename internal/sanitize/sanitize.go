@@ -97,11 +97,11 @@ func Annotations(annotations map[string]string, limit int) (map[string]string, e
 			continue
 		}
 		v := eventtext.Valid(annotations[k])
-		if size += len(k) + len(v); size > limit {
+		if size+len(k)+len(v) > limit {
 			bad = append(bad, field.TooLong(path.Key(k), "", limit))
-			size -= len(k) + len(v)
 			continue
 		}
+		size += len(k) + len(v)
 		sane[k] = v
 	}
 	return sane, bad.ToAggregate()
