@@ -108,6 +108,13 @@ type recorder struct {
 	origin *recorder // of a result of WithLogger
 }
 
+// Identity returns the reporting controller and the reporting instance of the Events.
+func (r *recorder) Identity() (controller, instance string) {
+	return r.Target().(interface {
+		Identity() (controller, instance string)
+	}).Identity()
+}
+
 // WithLogger returns a recorder that logs problems with its events to logger.
 func (r *recorder) WithLogger(logger klog.Logger) EventRecorderLogger {
 	to := r.Recorder.WithLogger(logger).(*legacyrecorder.Recorder)

@@ -23,11 +23,6 @@ type annotated interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
-// identified is the method that returns the reporting controller and instance.
-type identified interface {
-	Identity() (controller, instance string)
-}
-
 // Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
 // events.k8s.io/v1. Create one with [New]. Its methods are safe for concurrent
 // use.
@@ -74,14 +69,8 @@ func (r *Recorder) WithLogger(logger klog.Logger) record.EventRecorderLogger {
 	return &Recorder{target: target.WithLogger(logger), action: r.action}
 }
 
-// Identity returns the reporting controller and the reporting instance of the Events,
-// which are empty if the target does not tell.
-func (r *Recorder) Identity() (controller, instance string) {
-	if target, ok := r.target.(identified); ok {
-		return target.Identity()
-	}
-	return "", ""
-}
+// Target returns the recorder to which r emits.
+func (r *Recorder) Target() clientevents.EventRecorder { return r.target }
 
 func (r *Recorder) actionOf(object runtime.Object, reason string) (action string) {
 	if r.action == nil {
