@@ -37,34 +37,33 @@ func classify(err error, creates bool) tracker.Result {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		retryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
-	outcome := tracker.Refused
+	result := tracker.Result{Outcome: tracker.Refused, RetryAfter: retryAfter}
 	reason := tracker.DropRejected
 	switch {
 	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
-		outcome = tracker.PushedBack
+		result.Outcome = tracker.PushedBack
 	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400:
-		outcome = tracker.Troubled
+		result.Outcome = tracker.Troubled
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		reason = tracker.DropNamespaceTerminating
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
-		outcome = tracker.Denied
+		result.Outcome = tracker.Denied
 	case apierrors.IsUnexpectedServerError(err):
 		// Without a Status, the response comes from a proxy, or from a server that does not
 		// serve the API.
-		outcome = tracker.Troubled
+		result.Outcome = tracker.Troubled
 	case s.Code == http.StatusNotFound && !creates:
-		outcome = tracker.Gone
+		result.Outcome = tracker.Gone
 	case s.Code == http.StatusNotFound:
 		reason = tracker.DropNamespaceNotFound
 	case s.Code == http.StatusConflict && creates && s.Reason == metav1.StatusReasonAlreadyExists:
-		outcome = tracker.Taken
+		result.Outcome = tracker.Taken
 	case s.Code == http.StatusConflict && !creates:
-		outcome = tracker.Changed
+		result.Outcome = tracker.Changed
 	case s.Code == http.StatusConflict:
-		outcome = tracker.Troubled
+		result.Outcome = tracker.Troubled
 	}
-	result := tracker.Result{Outcome: outcome, RetryAfter: retryAfter}
-	if outcome == tracker.Refused {
+	if result.Outcome == tracker.Refused {
 		result.Reason = reason
 	}
 	return result
@@ -85,7 +84,7 @@ func isLocal(err error) bool {
 	case isAnswer(err), errors.As(err, &response), errors.As(err, &network), eventclient.IsRequestError(err):
 		return false
 	}
-	for _, other := range []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed, errExited, errPanicked} {
+	for _, other := range []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
 		if errors.Is(err, other) {
 			return false
 		}

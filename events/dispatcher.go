@@ -66,6 +66,13 @@ func (b *Broadcaster) startDispatcher() *dispatcher {
 	return d
 }
 
+// poke pokes the dispatcher, if there is one.
+func (b *Broadcaster) poke() {
+	if d := b.dispatcher.Load(); d != nil {
+		d.poke()
+	}
+}
+
 // poke makes the dispatcher look for something to do.
 func (d *dispatcher) poke() {
 	select {
@@ -79,8 +86,6 @@ func (d *dispatcher) run() {
 	deadline := timer{clock: d.b.clock}
 	defer deadline.stop()
 	for d.ctx.Err() == nil {
-		now := d.b.clock.Now()
-		d.advance(now)
 		detached := d.b.detached()
 		next := d.startRequests(detached != nil)
 		select {
@@ -97,11 +102,7 @@ func (d *dispatcher) run() {
 // limit would leave no time for deadlines.
 func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 	for range tracker.Batch {
-		if detached {
-			next, _ = d.b.tracker.Wake(d.b.clock.Now())
-			return next
-		}
-		w, next := d.take()
+		w, next := d.take(detached)
 		if w == nil {
 			return next
 		}
@@ -110,18 +111,24 @@ func (d *dispatcher) startRequests(detached bool) (next time.Time) {
 	return d.b.clock.Now()
 }
 
-// take returns a write to make now, which has a token of the rate limiter. If there is
-// none, next is when to come back, as in startRequests.
-func (d *dispatcher) take() (w *tracker.Write, next time.Time) {
-	w, drops, next := d.takeToken()
-	d.b.drop(d.b.logger(), nil, drops)
+// take handles deadlines, and returns a write to make now, which has a token of the rate limiter. If there
+// is none, next is when to come back, as in startRequests.
+func (d *dispatcher) take(detached bool) (w *tracker.Write, next time.Time) {
+	b := d.b
+	b.drop(b.logger(), nil, b.tracker.Advance(b.clock.Now()))
+	w, drops, next := d.takeToken(detached)
+	b.drop(b.logger(), nil, drops)
 	return w, next
 }
 
-func (d *dispatcher) takeToken() (w *tracker.Write, drops []tracker.Drop, next time.Time) {
+func (d *dispatcher) takeToken(detached bool) (w *tracker.Write, drops []tracker.Drop, next time.Time) {
 	d.taking.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
 	defer d.taking.Unlock()
 	now := d.b.clock.Now()
+	if detached {
+		advance, _ := d.b.tracker.Wake(now)
+		return nil, nil, advance
+	}
 	token := d.b.limiter.ReserveN(now, 1)
 	delay := token.DelayFrom(now)
 	if delay == 0 || d.hurry.Load() {
@@ -146,10 +153,6 @@ func (d *dispatcher) reserve(limiter *rate.Limiter) time.Duration {
 	return limiter.ReserveN(now, 1).DelayFrom(now)
 }
 
-func (d *dispatcher) advance(now time.Time) {
-	d.b.drop(d.b.logger(), nil, d.b.tracker.Advance(now))
-}
-
 // earlier returns the earlier of two times, which are zero for never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
@@ -163,42 +166,25 @@ func (d *dispatcher) work(w *tracker.Write) {
 	defer d.poke() // also if the sink ends the goroutine
 	for w != nil {
 		d.write(w)
-		w = d.follow()
+		if d.ctx.Err() != nil {
+			return
+		}
+		w, _ = d.take(d.b.detached() != nil)
+		d.poke() // the response can permit more than one, or set a deadline that run does not know
 	}
 }
 
-// follow returns the write to make in place of one that has just ended, nil if none can be
-// made now.
-func (d *dispatcher) follow() *tracker.Write {
-	if d.ctx.Err() != nil || d.b.detached() != nil {
-		return nil
-	}
-	d.advance(d.b.clock.Now()) // run sleeps until the deadlines that it knows
-	w, _ := d.take()
-	if w != nil {
-		d.poke() // the response before can permit more than one, or set a deadline that run does not know
-	}
-	return w
-}
-
-// The errors of requests whose sink does not return.
-var (
-	errExited   = errors.New("events: sink called runtime.Goexit, as FailNow of a test does")
-	errPanicked = errors.New("events: sink panicked")
-)
+// errExited is the error of a request whose sink does not return.
+var errExited = errors.New("events: sink called runtime.Goexit, as FailNow of a test does")
 
 // write makes the request of a write and applies the response. A mock can end the goroutine,
 // because it fails its test. Only deferred functions run then.
 func (d *dispatcher) write(w *tracker.Write) {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	began := d.b.clock.Now()
-	var result tracker.Result
-	err := errExited
+	result, err := tracker.Result{Outcome: tracker.Troubled}, errExited
 	defer func() {
 		cancel()
-		if errors.Is(err, errExited) {
-			result = classify(err, w.Creates())
-		}
 		d.apply(w, result, err, began)
 	}()
 	result, err = d.send(ctx, w)
@@ -208,7 +194,7 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, b
 	b := d.b
 	answered := b.clock.Now()
 	took := answered.Sub(began)
-	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, took)
+	b.counters.wrote(w, result.Outcome, took)
 	drops := b.tracker.Apply(w, result, answered)
 	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
 		d.advanced(answered, took)
@@ -291,8 +277,7 @@ func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result
 func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.Result, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: %s", errPanicked, eventtext.Panic(r))
-			result = classify(err, creates)
+			result, err = tracker.Result{Outcome: tracker.Troubled}, fmt.Errorf("events: sink panicked: %s", eventtext.Panic(r))
 		}
 		result.RetryAfter = min(result.RetryAfter, d.b.opts.EventTTL)
 	}()

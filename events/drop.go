@@ -60,9 +60,8 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 	if b.opts.OnDrop != nil {
 		b.tell(logger, drops)
 	}
-	next := b.report.lost(logger, err, drops, false)
-	if d := b.dispatcher.Load(); d != nil && !next.IsZero() {
-		d.poke()
+	if next := b.report.lost(logger, err, drops, false); !next.IsZero() {
+		b.poke()
 	}
 }
 

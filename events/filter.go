@@ -85,9 +85,6 @@ func (f *Filter) selects(k *series.Key) bool {
 }
 
 func (b *Broadcaster) refilter() {
-	now := b.clock.Now()
-	b.drop(b.logger(), nil, b.tracker.Refilter(now))
-	if d := b.dispatcher.Load(); d != nil {
-		d.poke()
-	}
+	b.drop(b.logger(), nil, b.tracker.Refilter(b.clock.Now()))
+	b.poke()
 }

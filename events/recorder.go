@@ -122,15 +122,13 @@ func (r *recorder) record(o *occurrence) {
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
 	if counted {
-		if d := b.dispatcher.Load(); b.tracker.Describe(entry, details, now) && d != nil {
-			d.poke()
+		if b.tracker.Describe(entry, details, now) {
+			b.poke()
 		}
 	} else {
 		b.drop(r.log(), nil, b.tracker.Observe(&key, details, now))
 		r.emitted.Do(func() { b.lists.add(r.identity.Controller) })
-		if d := b.dispatcher.Load(); d != nil {
-			d.poke()
-		}
+		b.poke()
 	}
 	if watched {
 		single := b.tracker.Single(&key, details, now)

@@ -135,6 +135,11 @@ type counters struct {
 	durations map[string]Histogram // by verb; each request is in one bucket
 }
 
+// wrote counts the request of a write, and how long it took.
+func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
+	c.requested(w.Kind.String(), verbOf(w), outcome, took)
+}
+
 // requested counts a request, and how long it took.
 func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took time.Duration) {
 	c.mu.Lock()
