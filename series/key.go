@@ -39,24 +39,22 @@ type Key struct {
 // version, because the names of Events contain them. It is the beginning of a
 // SHA-256. A collision costs a longer name and nothing else.
 func (k *Key) hash(salt int) uint64 {
-	// The length of each string goes before it, so that moving a character from one
-	// field to the next makes another key.
-	buf := make([]byte, 0, 512)
-	add := func(s string) {
-		buf = binary.AppendUvarint(buf, uint64(len(s)))
-		buf = append(buf, s...)
-	}
-	for _, s := range [...]string{
+	fields := []string{
 		k.Regarding.APIVersion, k.Regarding.Kind, k.Regarding.Namespace,
 		k.Regarding.Name, string(k.Regarding.UID), k.Regarding.FieldPath,
 		k.Related.APIVersion, k.Related.Kind, k.Related.Namespace,
 		k.Related.Name, string(k.Related.UID), k.Related.FieldPath,
-		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance,
-	} {
-		add(s)
+		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, k.Note,
 	}
-	if k.Note != "" {
-		add(k.Note)
+	if k.Note == "" {
+		fields = fields[:len(fields)-1]
+	}
+	buf := make([]byte, 0, 512)
+	// The length of each string goes before it, so that moving a character from one
+	// field to the next makes another key.
+	for _, s := range fields {
+		buf = binary.AppendUvarint(buf, uint64(len(s)))
+		buf = append(buf, s...)
 	}
 	if salt > 0 {
 		// No string is that long, so no other key has these bytes.

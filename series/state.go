@@ -3,6 +3,7 @@ package series
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
@@ -49,10 +50,8 @@ func ParseState(value string) (state State, ok bool) {
 	if value == "" {
 		return Singleton, true
 	}
-	for i, name := range stateNames {
-		if value == name {
-			return State(i), true
-		}
+	if i := slices.Index(stateNames[:], value); i >= 0 {
+		return State(i), true
 	}
 	return Singleton, false
 }
