@@ -3,7 +3,6 @@ package events
 import (
 	"context"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	clientevents "k8s.io/client-go/tools/events"
@@ -19,10 +18,7 @@ import (
 // Deprecated: as in client-go. For legacy recorders, use package compat.
 type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // part of the API of client-go
 
-type adapter struct {
-	broadcaster *Broadcaster
-	logger      klog.Logger
-}
+type adapter struct{ *Broadcaster }
 
 // NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a context.
 //
@@ -37,29 +33,20 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	a := &adapter{broadcaster: NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()}), logger: safelog.Guard(klog.FromContext(ctx))}
+	a := adapter{NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()})}
+	logger := safelog.Guard(klog.FromContext(ctx))
+	a.log.Store(&logger)
 	context.AfterFunc(ctx, a.Shutdown)
 	return a
 }
 
-// StartRecordingToSink writes events until stopCh is closed. It logs the error if it cannot start.
-func (a *adapter) StartRecordingToSink(stopCh <-chan struct{}) {
-	ctx := klog.NewContext(wait.ContextForChannel(stopCh), a.logger)
-	if err := a.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		a.logger.Error(err, "Cannot record events")
-	}
-}
-
 // NewRecorder returns a recorder for the types in client-go's scheme.
-func (a *adapter) NewRecorder(name string) EventRecorderLogger {
-	return a.broadcaster.NewRecorder(scheme.Scheme, name)
+func (a adapter) NewRecorder(name string) EventRecorderLogger {
+	return a.Broadcaster.NewRecorder(scheme.Scheme, name)
 }
 
 // DeprecatedNewLegacyRecorder returns a legacy recorder for the types in client-go's scheme.
-func (a *adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderLogger {
-	to := a.broadcaster.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacyrecorder.DistinctNotes})
+func (a adapter) DeprecatedNewLegacyRecorder(name string) record.EventRecorderLogger {
+	to := a.NewRecorderWithOptions(scheme.Scheme, name, RecorderOptions{DistinctNotes: legacyrecorder.DistinctNotes})
 	return legacyrecorder.New(to, nil)
 }
-
-// Shutdown shuts down the broadcaster. See [Broadcaster.Shutdown].
-func (a *adapter) Shutdown() { a.broadcaster.Shutdown() }

@@ -77,6 +77,7 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.limiter = newLimiter(b.opts)
 	b.lists.limiter = b.limiter
 	b.report = newReporter(b)
+	b.watchers.all = make(map[chan *eventsv1.Event]struct{})
 	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)
 	b.opts.Filter.broadcasters.Store(b, nil)
 	return b
@@ -131,7 +132,7 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 //
 // Deprecated: use StartRecordingToSinkWithContext, as with client-go.
 func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
-	ctx := wait.ContextForChannel(stopCh)
+	ctx := klog.NewContext(wait.ContextForChannel(stopCh), b.logger())
 	if err := b.StartRecordingToSinkWithContext(ctx); err != nil {
 		b.logger().Error(err, "Cannot record events")
 	}

@@ -42,26 +42,23 @@ func classify(err error, creates bool) tracker.Result {
 	switch {
 	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
 		result.Outcome = tracker.PushedBack
-	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400:
-		result.Outcome = tracker.Troubled
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		reason = tracker.DropNamespaceTerminating
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
 		result.Outcome = tracker.Denied
-	case apierrors.IsUnexpectedServerError(err):
-		// Without a Status, the response comes from a proxy, or from a server that does not
-		// serve the API.
+	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400, apierrors.IsUnexpectedServerError(err),
+		s.Code == http.StatusConflict && creates && s.Reason != metav1.StatusReasonAlreadyExists:
+		// Without a Status, which is unexpected, the response comes from a proxy, or from a server that
+		// does not serve the API.
 		result.Outcome = tracker.Troubled
 	case s.Code == http.StatusNotFound && !creates:
 		result.Outcome = tracker.Gone
 	case s.Code == http.StatusNotFound:
 		reason = tracker.DropNamespaceNotFound
-	case s.Code == http.StatusConflict && creates && s.Reason == metav1.StatusReasonAlreadyExists:
+	case s.Code == http.StatusConflict && creates:
 		result.Outcome = tracker.Taken
-	case s.Code == http.StatusConflict && !creates:
-		result.Outcome = tracker.Changed
 	case s.Code == http.StatusConflict:
-		result.Outcome = tracker.Troubled
+		result.Outcome = tracker.Changed
 	}
 	if result.Outcome == tracker.Refused {
 		result.Reason = reason

@@ -80,7 +80,8 @@ const failureTTL = 24 * time.Hour
 
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
-	r.logRequest(w, result.Outcome, err)
+	r.b.logger().V(4).Info("Sent an event", "kind", w.Kind.String(), "outcome", result.Outcome.String(),
+		"event", klog.KRef(w.Series.Namespace, w.Series.Name), "count", w.Series.Count, "err", err)
 	of := requests{w.Series.Namespace, verbOf(w)}
 	switch {
 	case result.Outcome == tracker.Written:
@@ -212,16 +213,6 @@ func (r *reporter) details(of requests, f *failure, failing int, more ...any) []
 	}
 	return append(append(details, "failedRequests", f.count, "failingNamespaces", failing,
 		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting), more...)
-}
-
-// logRequest logs a request, for those who want to see each.
-func (r *reporter) logRequest(w *tracker.Write, outcome tracker.Outcome, err error) {
-	logger := r.b.logger().V(4)
-	if !logger.Enabled() {
-		return
-	}
-	logger.Info("Sent an event", "kind", w.Kind.String(), "outcome", outcome.String(), "event", klog.KRef(w.Series.Namespace, w.Series.Name),
-		"count", w.Series.Count, "err", err)
 }
 
 // losses are those of one reason that are not logged yet.

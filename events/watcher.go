@@ -35,7 +35,6 @@ func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (sto
 func (b *Broadcaster) StartLogging(logger klog.Logger) (stop func(), err error) {
 	logger = safelog.Guard(logger)
 	return b.watchers.add(func(event *eventsv1.Event) {
-		defer b.recoverAndLog(logger, "event handler")
 		logger.Info("Event occurred",
 			"object", klog.KRef(event.Regarding.Namespace, event.Regarding.Name),
 			"kind", event.Regarding.Kind, "apiVersion", event.Regarding.APIVersion,
@@ -80,9 +79,6 @@ func (ws *watchers) add(handle func(*eventsv1.Event)) (stop func(), err error) {
 	defer ws.mu.Unlock()
 	if ws.closed {
 		return nil, ErrShutDown
-	}
-	if ws.all == nil {
-		ws.all = make(map[chan *eventsv1.Event]struct{})
 	}
 	ws.all[queue] = struct{}{}
 	ws.count.Add(1)
