@@ -49,9 +49,7 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
-	taking sync.Mutex // guards tokens, and the choice of the next write
-
-	mu       sync.Mutex
+	mu       sync.Mutex    // guards tokens, the choice of the next write, and what follows
 	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
 	took     time.Duration // for how long that request was in flight
 }
@@ -122,8 +120,8 @@ func (d *dispatcher) take(detached bool) (w *tracker.Write, next time.Time) {
 }
 
 func (d *dispatcher) takeToken(detached bool) (w *tracker.Write, drops []tracker.Drop, next time.Time) {
-	d.taking.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
-	defer d.taking.Unlock()
+	d.mu.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
+	defer d.mu.Unlock()
 	now := d.b.clock.Now()
 	if detached {
 		advance, _ := d.b.tracker.Wake(now)
@@ -147,8 +145,8 @@ func (d *dispatcher) takeToken(detached bool) (w *tracker.Write, drops []tracker
 
 // reserve takes the next token of a rate limiter, and returns after which delay it can be used.
 func (d *dispatcher) reserve(limiter *rate.Limiter) time.Duration {
-	d.taking.Lock()
-	defer d.taking.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	now := d.b.clock.Now()
 	return limiter.ReserveN(now, 1).DelayFrom(now)
 }
