@@ -1,6 +1,7 @@
 package safelog
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -60,8 +61,7 @@ func discardPanic() { _ = recover() }
 
 // escapeAll returns a copy of keysAndValues with escaped values.
 func escapeAll(keysAndValues []any) []any {
-	escaped := make([]any, len(keysAndValues))
-	copy(escaped, keysAndValues)
+	escaped := slices.Clone(keysAndValues)
 	for i := 1; i < len(escaped); i += 2 {
 		escaped[i] = escapeValue(escaped[i])
 	}
