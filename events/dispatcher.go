@@ -85,7 +85,11 @@ func (d *dispatcher) run() {
 	defer deadline.stop()
 	for d.ctx.Err() == nil {
 		detached := d.b.detached()
-		next := d.startRequests(detached != nil)
+		w, next := d.take(detached != nil)
+		if w != nil {
+			d.goroutines.Go(func() { d.work(w) })
+			continue
+		}
 		select {
 		case <-deadline.set(earlier(next, d.b.report.lost(d.b.logger(), nil, nil, false))):
 		case <-detached:
@@ -95,22 +99,8 @@ func (d *dispatcher) run() {
 	}
 }
 
-// startRequests starts the requests that can be made now, and returns when to come
-// back. The time is zero if time alone changes nothing. The responses of a fast sink without a rate
-// limit would leave no time for deadlines.
-func (d *dispatcher) startRequests(detached bool) (next time.Time) {
-	for range tracker.Batch {
-		w, next := d.take(detached)
-		if w == nil {
-			return next
-		}
-		d.goroutines.Go(func() { d.work(w) })
-	}
-	return d.b.clock.Now()
-}
-
 // take handles deadlines, and returns a write to make now, which has a token of the rate limiter. If there
-// is none, next is when to come back, as in startRequests.
+// is none, next is when to come back. It is zero if time alone changes nothing.
 func (d *dispatcher) take(detached bool) (w *tracker.Write, next time.Time) {
 	b := d.b
 	b.drop(b.logger(), nil, b.tracker.Advance(b.clock.Now()))
