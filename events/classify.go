@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -72,19 +73,13 @@ func isAnswer(err error) bool {
 	return err == nil || errors.As(err, &status)
 }
 
-// isLocal reports whether a sink has returned an error of which no server and no network is the
-// cause. It can be permanent: a client for one namespace returns it for each Event in another one.
+// isLocal reports whether neither a server nor a network is the cause of an error that is no answer. It can be permanent: a client for one namespace returns it for each Event in another one.
 func isLocal(err error) bool {
 	var response *apierrors.UnexpectedObjectError
 	var network net.Error // also the errors of connections, timeouts, and of package syscall
-	switch {
-	case isAnswer(err), errors.As(err, &response), errors.As(err, &network), eventclient.IsRequestError(err):
+	if errors.As(err, &response) || errors.As(err, &network) || eventclient.IsRequestError(err) {
 		return false
 	}
-	for _, other := range []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
-		if errors.Is(err, other) {
-			return false
-		}
-	}
-	return true
+	others := []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}
+	return !slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
 }
