@@ -33,15 +33,9 @@ type Object interface {
 	metav1.Object
 }
 
-// ObjectList is a list of Events of one of the API groups.
-type ObjectList interface {
-	runtime.Object
-	metav1.ListInterface
-}
-
 // Client sends requests for Events of type T and lists of type L. Create one with [New]. It is safe for
 // concurrent use.
-type Client[T Object, L ObjectList] struct {
+type Client[T Object, L runtime.Object] struct {
 	client   restclient.Interface
 	gv       schema.GroupVersion
 	onlyJSON atomic.Bool // the server rejects the content type of the client
@@ -50,7 +44,7 @@ type Client[T Object, L ObjectList] struct {
 // New returns a Client that sends requests with the credentials and connections of the given client. gv
 // is the group version of both. New returns nil if client is nil or contains a nil
 // [restclient.RESTClient], as the client of a fake clientset does.
-func New[T Object, L ObjectList](client restclient.Interface, gv schema.GroupVersion) *Client[T, L] {
+func New[T Object, L runtime.Object](client restclient.Interface, gv schema.GroupVersion) *Client[T, L] {
 	rest, isREST := client.(*restclient.RESTClient)
 	if client == nil || isREST && rest == nil {
 		return nil
