@@ -73,7 +73,8 @@ func isAnswer(err error) bool {
 	return err == nil || errors.As(err, &status)
 }
 
-// isLocal reports whether neither a server nor a network is the cause of an error that is no answer. It can be permanent: a client for one namespace returns it for each Event in another one.
+// isLocal reports whether neither a server nor a network is the cause of an error that is no answer. It
+// can be permanent: a client for one namespace returns it for each Event in another one.
 func isLocal(err error) bool {
 	var response *apierrors.UnexpectedObjectError
 	var network net.Error // also the errors of connections, timeouts, and of package syscall
