@@ -50,11 +50,10 @@ func (r *Resolver) Set(ref *series.Reference, obj runtime.Object) error {
 	case nil:
 		return errNilObject
 	case *corev1.ObjectReference:
-		if o == nil {
-			return fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
+		if o != nil {
+			*ref = series.ReferenceOf(o)
+			return nil
 		}
-		*ref = series.ReferenceOf(o)
-		return nil
 	case *unstructured.Unstructured:
 		if o != nil && unstructuredReference(o, ref) {
 			return nil
