@@ -75,8 +75,8 @@ type failure struct {
 }
 
 // failureTTL is how long after its latest request a failure is forgotten. While everything fails,
-// few requests are made, and most namespaces have none for hours.
-const failureTTL = 24 * time.Hour
+// namespaces take turns, one each schedule.RetryMax, and so many are remembered.
+const failureTTL = schedule.MaxRemembered * schedule.RetryMax
 
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
