@@ -26,13 +26,10 @@ import (
 // decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them takes a
 // hundredth of that. So a process asks how many Events there are, and lists if they are no more
 // than Options.ListLimit. It is no loss if it does not: readers take what is left for Unknown.
-const (
-	// listLimitOfInstances is the default of Options.ListLimit in the scope SameInstance, and the
-	// length of a page. listLimitOfControllers is that in SameController, in which a large cluster
-	// has some hundreds of processes.
-	listLimitOfInstances   = 2_000
-	listLimitOfControllers = 50_000
-)
+//
+// defaultListLimit is the default in the scope SameInstance, and the length of a page. In SameController, of
+// which a large cluster has some hundreds of processes, it is the number of series that one can have.
+const defaultListLimit = 2_000
 
 // lists find the series that earlier processes have left, to continue or to finish them. One
 // goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
@@ -224,7 +221,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
 		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
-		Limit:         listLimitOfInstances,
+		Limit:         defaultListLimit,
 		Continue:      of.page,
 	})
 	if err != nil {

@@ -63,7 +63,7 @@ type Options struct {
 	Namespaces []string
 
 	// ListLimit is the maximum number of Events on the server with which the list is made. If
-	// negative, no list is made. If zero, 2,000, or 50,000 in the scope [SameController].
+	// negative, no list is made. If zero, 2,000, or Capacity in the scope [SameController].
 	//
 	// To find the Events of one process, the server reads all of them, whosever they are. So
 	// the recorder asks for their number first, unless ListLimit is [math.MaxInt]. Few processes
@@ -261,9 +261,9 @@ func (o Options) withDefaults() Options {
 	o.Scope = cmp.Or(o.Scope, SameInstance)
 	o.workers = cmp.Or(o.workers, max(minWorkers, int(min(o.QPS*float32(schedule.SlowAfter.Seconds()), schedule.MaxPlaces))))
 	if o.ListLimit == 0 && o.Scope == SameController {
-		o.ListLimit = listLimitOfControllers
+		o.ListLimit = o.tracker().WithDefaults().Capacity
 	}
-	o.ListLimit = cmp.Or(o.ListLimit, listLimitOfInstances)
+	o.ListLimit = cmp.Or(o.ListLimit, defaultListLimit)
 	if o.Filter == nil {
 		o.Filter = new(Filter)
 	}
