@@ -66,21 +66,19 @@ func Parse(text string) (Selectors, error) {
 		value string
 	}
 	excluding := make(map[string]exclusion) // the lines with nothing else, by field
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
+	for i, line := range strings.Split(text, "\n") {
 		if line = strings.TrimSpace(line); line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		all, err := parseLine(line)
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 		if only := all[0]; len(all) == 1 && excludes(only) {
 			if other, ok := excluding[only.Field]; ok && other.value != only.Value {
-				return nil, fmt.Errorf("line %d: with line %d, %q selects every event: write both in one line, with a comma between them", number, other.line, line)
+				return nil, fmt.Errorf("line %d: with line %d, %q selects every event: write both in one line, with a comma between them", i+1, other.line, line)
 			}
-			excluding[only.Field] = exclusion{number, only.Value}
+			excluding[only.Field] = exclusion{i + 1, only.Value}
 		}
 		parsed = append(parsed, all)
 	}
