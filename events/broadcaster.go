@@ -72,10 +72,9 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 		b.opts.workers = sink.MaxInFlight() // that of package eventstest: a history is always the same
 	}
 	b.clock = b.opts.Clock
+	b.limiter = newLimiter(b.opts)
 	b.lists = newLists(b, sink)
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
-	b.limiter = newLimiter(b.opts)
-	b.lists.limiter = b.limiter
 	b.report = newReporter(b)
 	b.watchers.all = make(map[chan *eventsv1.Event]struct{})
 	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)

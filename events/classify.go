@@ -34,14 +34,13 @@ func classify(err error, creates bool) tracker.Result {
 	}
 
 	s := status.Status()
-	var retryAfter time.Duration
+	result := tracker.Result{Outcome: tracker.Refused}
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
-		retryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
+		result.RetryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
-	result := tracker.Result{Outcome: tracker.Refused, RetryAfter: retryAfter}
 	reason := tracker.DropRejected
 	switch {
-	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && retryAfter > 0:
+	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && result.RetryAfter > 0:
 		result.Outcome = tracker.PushedBack
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		reason = tracker.DropNamespaceTerminating

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/lru"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/schedule"
@@ -63,7 +64,10 @@ type list struct {
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
-	l := &lists{b: b, wake: make(chan struct{}, 1), jitter: jitter, identities: lru.New(schedule.MaxRemembered), known: lru.New(schedule.MaxRemembered)}
+	l := &lists{
+		b: b, limiter: b.limiter, wake: make(chan struct{}, 1), jitter: jitter,
+		identities: lru.New(schedule.MaxRemembered), known: lru.New(schedule.MaxRemembered),
+	}
 	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
 		l.from = lister
 	}
@@ -204,11 +208,8 @@ func (l *lists) count(d *dispatcher, of *list) (tracker.Result, error) {
 	if err != nil {
 		return result, err
 	}
-	n := int64(len(answer.Items)) // a fake clientset has no pages
-	isKnown := answer.Continue == ""
-	if answer.RemainingItemCount != nil {
-		n, isKnown = n+*answer.RemainingItemCount, true
-	}
+	n := int64(len(answer.Items)) + ptr.Deref(answer.RemainingItemCount, 0)
+	isKnown := answer.RemainingItemCount != nil || answer.Continue == "" // a fake clientset has no pages
 	if of.counted = isKnown && n <= int64(l.b.opts.ListLimit); !of.counted {
 		l.b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", of.controller,
 			"namespace", of.namespace, "events", n, "limit", l.b.opts.ListLimit)

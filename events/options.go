@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -227,9 +228,7 @@ func (o Options) validate() error {
 	if math.IsNaN(float64(o.QPS)) {
 		fail("QPS is %v", o.QPS)
 	}
-	switch o.ClusterNamespace {
-	case "", metav1.NamespaceSystem, metav1.NamespaceDefault:
-	default:
+	if !slices.Contains([]string{"", metav1.NamespaceSystem, metav1.NamespaceDefault}, o.ClusterNamespace) {
 		fail("ClusterNamespace is %q; the API server accepts %q and %q", o.ClusterNamespace, metav1.NamespaceSystem, metav1.NamespaceDefault)
 	}
 	return errors.Join(errs...)
@@ -264,9 +263,7 @@ func (o Options) withDefaults() Options {
 		o.ListLimit = o.tracker().WithDefaults().Capacity
 	}
 	o.ListLimit = cmp.Or(o.ListLimit, defaultListLimit)
-	if o.Filter == nil {
-		o.Filter = new(Filter)
-	}
+	o.Filter = cmp.Or(o.Filter, new(Filter))
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
 	if o.Clock == nil {

@@ -194,10 +194,9 @@ func (b *Broadcaster) Stats() Stats {
 	for _, n := range t.Sick {
 		s.Namespaces = append(s.Namespaces, NamespaceStats(n))
 	}
+	delete(t.Dropped, tracker.DropFiltered)
 	for reason, count := range t.Dropped {
-		if reason != tracker.DropFiltered {
-			s.Dropped[DropReason(reason)] = count
-		}
+		s.Dropped[DropReason(reason)] = count
 	}
 	c := &b.counters
 	c.mu.Lock()
