@@ -14,12 +14,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
 
-// requestTimeout ends a request without a response.
-const requestTimeout = 30 * time.Second
+// requestTimeout ends a request without a response. One whose sink obeys never hangs.
+const requestTimeout = schedule.HangsAfter / 2
 
 // newLimiter returns the limiter of Options.QPS. Package rate computes delays that overflow if they are
 // longer than some years. The burst is an int.

@@ -32,11 +32,10 @@ func hanging(n int) (answer func(context.Context, request) error, release func()
 }
 
 func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
-	const workers = 4
-	inBubble(t, Options{workers: workers}, func(t *testing.T, w *world) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		w.emit(0)
 		w.flush(t)
-		answer, release := hanging(workers)
+		answer, release := hanging(minWorkers)
 		defer release()
 		w.server.script(answer)
 		for i := range 20 {
@@ -45,7 +44,7 @@ func TestHangingCallHoldsUpItsSeriesAlone(t *testing.T) {
 		time.Sleep(time.Second)
 		assert.Len(t, w.server.list(), 1, "every worker has one")
 		time.Sleep(4 * time.Minute)
-		assert.Len(t, w.server.list(), 1+20-workers, "three of them, one after 1, 2, and 4 minutes, take no place in the namespace")
+		assert.Len(t, w.server.list(), 1+20-minWorkers, "three of them, one after 1, 2, and 4 minutes, take no place in the namespace")
 
 		// Their series wait, because a late request must not follow a newer one.
 		for i := range 20 {

@@ -25,10 +25,12 @@ const (
 	defaultShutdownTimeout = 10 * time.Second
 )
 
-// minWorkers is how many requests can be in flight at a time, at least, which bounds how many a server
-// gets before the recorder knows that it pushes back. One that takes longer than schedule.SlowAfter
-// leaves its place, so QPS × SlowAfter places always suffice.
-const minWorkers = int(defaultQPS * schedule.SlowAfter / time.Second)
+// How many requests can be in flight at a time, which bounds how many a server gets before the
+// recorder knows that it pushes back. They suffice for QPS if a response takes 80 ms.
+const (
+	workersPerQPS = 0.08
+	minWorkers    = int(defaultQPS * workersPerQPS)
+)
 
 // maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
 // controller has some dozens.
@@ -128,9 +130,9 @@ type Options struct {
 	// If negative, there is no limit. If zero, 50.
 	//
 	// A limit of less than one request per year is one per year. The rate limiter of the client is
-	// not used; see [EventSinkImpl]. The number of requests in flight is limited to 5, or to
-	// QPS × 0.1 if that is more, up to 32. That suffices for QPS, because up to 100 that take longer
-	// than 100 milliseconds do not count.
+	// not used; see [EventSinkImpl]. The number of requests in flight is limited to 4, or to
+	// QPS × 0.08 if that is more, up to 32: that suffices for QPS if a response takes 80
+	// milliseconds. Up to 100 that take longer than 100 milliseconds do not count.
 	//
 	// Shutdown ignores QPS, because what it has no time for is lost. Each request that the server
 	// handles then permits one more at a time, up to 32, until the server pushes back.
@@ -258,7 +260,7 @@ func (o Options) tracker() tracker.Options {
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	o.Scope = cmp.Or(o.Scope, SameInstance)
-	o.workers = cmp.Or(o.workers, max(minWorkers, int(min(o.QPS*float32(schedule.SlowAfter.Seconds()), schedule.MaxPlaces))))
+	o.workers = cmp.Or(o.workers, max(int(min(o.QPS*workersPerQPS, schedule.MaxPlaces)), minWorkers))
 	if o.ListLimit == 0 && o.Scope == SameController {
 		o.ListLimit = o.tracker().WithDefaults().Capacity
 	}

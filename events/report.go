@@ -75,13 +75,15 @@ type failure struct {
 }
 
 // failureTTL is how long after its latest request a failure is forgotten. While everything fails,
-// namespaces take turns, one each schedule.RetryMax, and so many are remembered.
-const failureTTL = schedule.MaxRemembered * schedule.RetryMax
+// few requests are made, and most namespaces have none for hours.
+const failureTTL = 24 * time.Hour
 
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
-	r.b.logger().V(4).Info("Sent an event", "kind", w.Kind.String(), "outcome", result.Outcome.String(),
-		"event", klog.KRef(w.Series.Namespace, w.Series.Name), "count", w.Series.Count, "err", err)
+	if logger := r.b.logger().V(4); logger.Enabled() { // the values take a microsecond
+		logger.Info("Sent an event", "kind", w.Kind.String(), "outcome", result.Outcome.String(),
+			"event", klog.KRef(w.Series.Namespace, w.Series.Name), "count", w.Series.Count, "err", err)
+	}
 	of := requests{w.Series.Namespace, verbOf(w)}
 	switch {
 	case result.Outcome == tracker.Written:

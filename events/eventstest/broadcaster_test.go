@@ -90,7 +90,7 @@ func TestRunsAreReproducible(t *testing.T) {
 		b := NewBroadcaster(t)
 		recorder := b.NewRecorder(scheme.Scheme, controller)
 		for minute := range 60 {
-			for n := range 10 {
+			for n := range 12 { // so many that their heartbeats are spread
 				if minute%(n+1) == 0 {
 					recorder.Eventf(&corev1.ObjectReference{Kind: "Pod", Namespace: "shop", Name: fmt.Sprint("cart-", n)}, nil,
 						corev1.EventTypeNormal, "Pulled", "Pull", "minute %d", minute)

@@ -101,13 +101,13 @@ func (t *table) evict(e *Entry, now time.Time) {
 
 // longestIdle returns the entry of a class that has been idle longest, nil if there is none. The
 // hot path does not touch the list, so a time can be out of date, but only too early. longestIdle
-// corrects the first entry until its time is right, or Batch times.
+// corrects the first entry until its time is right, or batch times.
 func (t *table) longestIdle(of class) *Entry {
 	list := &t.lists[of]
 	if list.Len() == 0 {
 		return nil
 	}
-	for range Batch {
+	for range batch {
 		e := list.First()
 		at := t.order(e)
 		if at == list.At(e) {

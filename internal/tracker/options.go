@@ -58,9 +58,9 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
-// Batch is how many steps of one kind are made before others have their turn, such as those under one
+// batch is how many steps of one kind are made before others have their turn, such as those under one
 // lock.
-const Batch = 256
+const batch = 256
 
 // DefaultMaxWindow is the longest quiet window. A loop that backs off to 1,000 seconds needs 35 minutes.
 const DefaultMaxWindow = 36 * time.Minute

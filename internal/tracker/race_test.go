@@ -189,7 +189,7 @@ func TestConcurrentUse(t *testing.T) {
 
 // Flush misses no series that ends, or that was evicted and recurs, while it goes through the parts.
 func TestFlushWhileSeriesMove(t *testing.T) {
-	tr, keys := ongoingSeries(t, 4*Batch)
+	tr, keys := ongoingSeries(t, 4*batch)
 	for i := range keys {
 		tr.Count(&keys[i], tr.offset(start))
 	}

@@ -70,7 +70,7 @@ func TestEvictionAmongHotLoops(t *testing.T) {
 			corrected++
 		}
 	}
-	assert.Equal(t, Batch, corrected)
+	assert.Equal(t, batch, corrected)
 	require.Empty(t, tr.Observe(testKey("b"), Occurrence{}, now))
 	assert.Equal(t, 1, tr.Stats(now).Closing)
 }

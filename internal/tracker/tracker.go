@@ -125,7 +125,7 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		defer func() { drops = append(drops, t.dropped()...) }()
-		for range Batch {
+		for range batch {
 			e, ok := t.sched.Due(t.offset(now))
 			if !ok {
 				return false
@@ -220,7 +220,7 @@ func (t *Tracker) inParts(do func(*Entry)) {
 		}
 	}
 	slices.Reverse(all) // to remove the last item of a queue takes no time
-	for entries := range slices.Chunk(all, Batch) {
+	for entries := range slices.Chunk(all, batch) {
 		part(entries)
 	}
 }

@@ -731,7 +731,7 @@ func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
 
 // What is due at once is handled in parts, and all of it.
 func TestManyAreDue(t *testing.T) {
-	tr, keys := ongoingSeries(t, 2*Batch+1)
+	tr, keys := ongoingSeries(t, 2*batch+1)
 	now := start.Add(6 * time.Minute)
 	require.Empty(t, tr.Advance(now))
 	assert.Equal(t, len(keys), tr.Stats(now).Ended)
