@@ -156,8 +156,8 @@ func TestRefusedForAWhile(t *testing.T) {
 	}
 }
 
-func total(dropped map[DropReason]uint64) (n uint64) {
-	for _, k := range dropped {
+func total[K comparable](counts map[K]uint64) (n uint64) {
+	for _, k := range counts {
 		n += k
 	}
 	return n

@@ -115,15 +115,6 @@ type WriteKey struct {
 	Outcome string
 }
 
-// requests returns the number of all requests to the sink.
-func (s *Stats) requests() uint64 {
-	var n uint64
-	for _, count := range s.Writes {
-		n += count
-	}
-	return n
-}
-
 // counters are the parts of Stats that the tracker does not count. They can be used concurrently.
 type counters struct {
 	relatedOmitted     atomic.Uint64

@@ -250,7 +250,7 @@ func (h *history) check() {
 			counts[it.namespace] = count
 		}
 	}
-	gotPending, gotSince := s.Backlog()
+	gotPending, gotSince := s.Backlog(s.now)
 	require.Equal(h.t, len(pending), gotPending)
 	if len(pending) > 0 {
 		require.Equal(h.t, slices.Min(pending), gotSince)

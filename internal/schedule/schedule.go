@@ -480,13 +480,18 @@ func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 }
 
 // Backlog returns the number of items with something to write, wherever they are, and since when the
-// first of these has it, [Never] if there is none. It takes time for each namespace.
-func (s *Schedule[T]) Backlog() (pending int, since time.Duration) {
-	since = Never
+// first of these has it, now if there is none. It takes time for each namespace.
+func (s *Schedule[T]) Backlog(now time.Duration) (pending int, since time.Duration) {
+	since = now
 	for _, n := range s.namespaces {
 		since = min(since, n.pending.first())
 	}
 	return s.pending, since
+}
+
+// Since returns since when an item has something to write, which it must have.
+func (s *Schedule[T]) Since(item T) time.Duration {
+	return s.namespaces[item.Namespace()].pending.At(item)
 }
 
 // Namespace is what waits in a namespace.

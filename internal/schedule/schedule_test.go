@@ -227,7 +227,7 @@ func TestPermissionArrives(t *testing.T) {
 	items[2].slot.until = w.now + time.Minute
 	w.Ready(items[2], w.now, w.now)
 	w.run(w.now + time.Second)
-	pending, _ := w.Backlog()
+	pending, _ := w.Backlog(w.now)
 	assert.Equal(t, 2, pending)
 	w.run(w.now + deniedMax)
 	assert.Greater(t, items[0].slot.until, w.now+deniedLong-2*deniedMax, "denied again")
@@ -369,7 +369,7 @@ func TestAllocations(t *testing.T) {
 		it, _ := s.Due(now)
 		s.Ready(it, now, now)
 		s.Wake(now)
-		s.Backlog()
+		s.Backlog(s.now)
 		it, _ = s.Next(now)
 		s.Done(it, Response{Result: Passed}, now)
 		s.Wait(it, now+n, now)

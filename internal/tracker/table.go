@@ -252,7 +252,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 		kind = FlushCount
 	}
 	w = e.write(&s, kind, &k)
-	w.Retries, w.ahead = e.slot.Failures > 0, t.ahead
+	w.Retries, w.Waited, w.ahead = e.slot.Failures > 0, s.at-t.sched.Since(e), t.ahead
 	t.count(e, s.wasOngoing, e.isOngoing())
 	t.classify(e)
 	return w, true

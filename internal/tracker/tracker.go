@@ -333,10 +333,8 @@ func (t *Tracker) Stats(now time.Time) Stats {
 		Adopted:     t.adopted,
 		Dropped:     maps.Clone(t.lost),
 	}
-	var since time.Duration
-	if s.Waiting, since = t.sched.Backlog(); s.Waiting > 0 {
-		s.LongestWait = at - since
-	}
+	pending, since := t.sched.Backlog(at)
+	s.Waiting, s.LongestWait = pending, at-since
 	for _, n := range t.sched.Sick(MaxShown, at) {
 		sick := Namespace{Name: n.Name, Waiting: n.Pending, LongestWait: at - n.Since, Failures: n.Failures, Slow: n.Slow}
 		if n.Until > at {

@@ -334,7 +334,7 @@ func TestStats(t *testing.T) {
 	until := now.Add(5 * time.Second)
 	assert.Equal(t, []Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, PausedUntil: until}}, s.Sick)
 	now = now.Add(5 * time.Second)
-	write(t, tr, now, Create)
+	assert.Equal(t, time.Minute+5*time.Second, write(t, tr, now, Create).Waited)
 	check(now, 1, 1, 0, 0, 0)
 	now = now.Add(7 * time.Minute)
 	tr.Advance(now)

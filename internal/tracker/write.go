@@ -35,6 +35,8 @@ type Write struct {
 	Series series.Series
 	// Retries reports whether the latest request for the series has failed.
 	Retries bool
+	// Waited is for how long the series has had something to write.
+	Waited time.Duration
 
 	entry *Entry
 	at    time.Duration // when Next returned it
