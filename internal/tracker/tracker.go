@@ -140,8 +140,9 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 }
 
 // catchUp makes the Events of ongoing series older if the wall clock has jumped ahead by more than clocks
-// differ, so they need a heartbeat. While a machine is suspended, the monotonic clock stands still, and Events expire. If a
-// clock was behind, their times are those of long ago. Windows and delays follow the monotonic clock.
+// differ, so they need a heartbeat. While a machine is suspended, the monotonic clock stands still, and
+// Events expire. If a clock was behind, their times are those of long ago. Windows and delays follow the
+// monotonic clock.
 func (t *Tracker) catchUp(now time.Time) {
 	t.mu.Lock()
 	jump := t.jump(now)
