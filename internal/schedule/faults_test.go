@@ -361,6 +361,24 @@ func TestFaultsManyAreSlow(t *testing.T) {
 	}
 }
 
+// Namespaces are slow, and have a backlog. Others do not stand behind it.
+func TestFaultsSlowBacklog(t *testing.T) {
+	for _, takes := range []time.Duration{600 * time.Millisecond, 700 * time.Millisecond, 800 * time.Millisecond} {
+		s := newSimulation(t, 1)
+		for _, namespace := range s.sicken(20, fault{Response: Response{Result: Passed}, takes: takes}) {
+			s.add(namespace, 200)
+		}
+		for range 60 {
+			s.warn("healthy")
+			s.run(s.now + time.Second)
+		}
+		waits, missing := s.measure()
+		assert.Zero(t, missing, takes)
+		assert.Less(t, quantile(waits, 1), time.Second, takes)
+		t.Log(s)
+	}
+}
+
 // A sink does not return in many namespaces, each with a new object a minute. Others notice nothing.
 func TestFaultsManyHangForEver(t *testing.T) {
 	s := newSimulation(t, 1)

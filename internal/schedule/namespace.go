@@ -25,6 +25,7 @@ type namespace[T any] struct {
 
 	failures  int           // requests in a row that have failed
 	since     time.Duration // when the first of them had
+	late      bool          // the latest response took long
 	hung      bool          // one of them took long, or in a shutdown, one does
 	throttle  throttle      // of retries
 	pace      time.Duration // when the next request can be made, after Several failures
@@ -114,7 +115,7 @@ func (l *lane[T]) order() time.Duration {
 	if l.class < first {
 		at += l.shift
 	}
-	if l.isSick() || l.hangs > 0 {
+	if l.isSick() || l.late || l.hangs > 0 {
 		at += later
 	}
 	return at

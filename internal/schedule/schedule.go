@@ -408,6 +408,7 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		s.land(n, slot)
 	}
 	move(item, &slot.in, nil, 0)
+	n.late = slot.slow || n.late && r.Result == None
 	n.throttle.answer(k, r.Result, now)
 	for class := range s.throttles {
 		if k == fresh || class == max(n.lanes[tried].class, recent) {
@@ -496,12 +497,12 @@ func (s *Schedule[T]) Since(item T) time.Duration {
 
 // Namespace is what waits in a namespace.
 type Namespace struct {
-	Name     string
-	Pending  int           // items with something to write
-	Since    time.Duration // when the first of them had something to write
-	Failures int           // requests in a row that have failed
-	Slow     int           // requests in flight that take long
-	Until    time.Duration // the server wants no request before
+	Name        string
+	Waiting     int           // items with something to write
+	LongestWait time.Duration // of the first of these
+	Failures    int           // requests in a row that have failed
+	Slow        int           // requests in flight that take long
+	Pause       time.Duration // for how long the server wants no request
 }
 
 // Sick returns the namespaces in which something waits, and which are sick or paused: at most so
@@ -509,10 +510,12 @@ type Namespace struct {
 func (s *Schedule[T]) Sick(most int, now time.Duration) (sick []Namespace) {
 	for _, n := range s.namespaces {
 		if n.pending.Len() > 0 && (n.isSick() || n.until > now) {
-			sick = append(sick, Namespace{n.name, n.pending.Len(), n.pending.first(), n.failures, n.slow + n.hangs, n.until})
+			sick = append(sick, Namespace{n.name, n.pending.Len(), now - n.pending.first(), n.failures, n.slow + n.hangs, max(n.until, now) - now})
 		}
 	}
-	slices.SortFunc(sick, func(a, b Namespace) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(sick, func(a, b Namespace) int {
+		return cmp.Or(cmp.Compare(b.LongestWait, a.LongestWait), cmp.Compare(a.Name, b.Name))
+	})
 	return sick[:min(most, len(sick))]
 }
 

@@ -51,7 +51,7 @@ func TestPauseOfANamespace(t *testing.T) {
 		end = max(end, w.now+late.RetryAfter)
 		w.now = end - 1
 		assert.Empty(t, w.sent(), "%+v", late)
-		assert.Equal(t, end, w.Sick(1, w.now)[0].Until)
+		assert.Equal(t, end-w.now, w.Sick(1, w.now)[0].Pause)
 		w.now = end
 		assert.NotEmpty(t, w.sent(), "%+v", late)
 	}
