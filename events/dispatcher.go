@@ -227,17 +227,17 @@ func (d *dispatcher) untilHopeless(ctx context.Context) error {
 	for {
 		now := d.b.clock.Now()
 		d.mu.Lock()
-		until := d.progress.Add(max(hopeless, 2*d.took))
+		wait := max(hopeless, 2*d.took) - now.Sub(d.progress)
 		d.mu.Unlock()
 		for _, n := range d.b.tracker.Stats(now).Sick {
-			if paused := n.PausedUntil.Add(hopeless); n.PausedUntil.Before(deadline) && paused.After(until) {
-				until = paused
+			if n.Pause > 0 && now.Add(n.Pause).Before(deadline) {
+				wait = max(wait, n.Pause+hopeless)
 			}
 		}
-		if !until.After(now) {
+		if wait <= 0 {
 			return nil
 		}
-		if err := d.sleep(ctx, until.Sub(now)); err != nil {
+		if err := d.sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -158,7 +158,8 @@ func verbOf(w *tracker.Write) string {
 
 // Stats returns the current numbers. It is cheap enough to be called every second.
 func (b *Broadcaster) Stats() Stats {
-	t := b.tracker.Stats(b.clock.Now())
+	now := b.clock.Now()
+	t := b.tracker.Stats(now)
 	s := Stats{
 		Occurrences:        t.Occurrences,
 		Tracked:            t.Singletons + t.Ongoing + t.Ended + t.Closing,
@@ -183,7 +184,11 @@ func (b *Broadcaster) Stats() Stats {
 		s.Reasons[i] = ReasonStats{row.Controller, row.Type, row.Reason, row.Occurrences, row.Ongoing}
 	}
 	for _, n := range t.Sick {
-		s.Namespaces = append(s.Namespaces, NamespaceStats(n))
+		stats := NamespaceStats{Name: n.Name, Waiting: n.Waiting, LongestWait: n.LongestWait, Failures: n.Failures, Slow: n.Slow}
+		if n.Pause > 0 {
+			stats.PausedUntil = now.Add(n.Pause)
+		}
+		s.Namespaces = append(s.Namespaces, stats)
 	}
 	delete(t.Dropped, tracker.DropFiltered)
 	for reason, count := range t.Dropped {

@@ -41,7 +41,7 @@ type Entry struct {
 
 	phase phase
 	salt  uint8 // of the name, see Entry.name; it never decreases, so no look leads to a name a second time
-	looks uint8 // looks since the latest accepted write that were answered or denied, at most 254
+	looks uint8 // looks since the latest accepted write that the server has handled, at most 254
 	beats uint8 // heartbeats of this process, at most 255
 	class class // the list of the table that it is in; classNone: the tracker has forgotten it
 	index int32 // in that list

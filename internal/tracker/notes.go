@@ -54,14 +54,14 @@ func (r *rules) noteFor(e *Entry, o *Occurrence) string {
 const maxNotes = 1000
 
 // takesNote reports whether to format the note of an occurrence. The bucket holds a second. Its last half
-// is for series without a note in this tenth of a second, and not for hot loops. Its last quarter is for
-// those whose turn it is: they take at most what flows in.
+// is for series without a note in this tenth of a second, and not for hot loops. Those whose turn it is do
+// not wait for it, or the last of a burst would have none: on average, they take at most what flows in.
 func (t *table) takesNote(e *Entry, at time.Duration) bool {
 	const each, all = time.Second / maxNotes, time.Second
 	t.noted = max(t.noted, at-all)
 	now, left := tenths(at), at-t.noted
 	age, turn := now-e.notedAt, max(tenths(all), int32(t.size/(maxNotes/10)))
-	if left < each || left < all/2 && age == 0 || left < all/4 && age < turn {
+	if age < turn && (left < each || left < all/2 && age == 0) {
 		return false
 	}
 	e.notedAt, t.noted = now, t.noted+each

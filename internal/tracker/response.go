@@ -84,7 +84,7 @@ var localTries = uint8(bits.Len(uint(series.DefaultHeartbeat / refusedWait)))
 func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	response := r.response()
 	isLook := w.Kind == Look
-	if isLook && (r.Outcome == Written || r.Outcome == Gone || r.Outcome == Denied) {
+	if isLook && r.Outcome.Handled() {
 		e.looks = min(e.looks+1, math.MaxUint8-1)
 	}
 	switch {
@@ -108,7 +108,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 	case r.Outcome == Taken, r.Outcome == Changed:
 		e.phase = looking
 		if e.looks > 0 { // someone else is as fast, and this must not become a hot loop
-			return r.ofItself(schedule.Delay(e.looks + 1))
+			return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: schedule.Delay(e.looks + 1)}
 		}
 	case r.Outcome == Refused && !isLook && e.attempts != nil:
 		e.phase = looking // what an attempt may have stored, a look says first

@@ -60,9 +60,14 @@ func remember[K comparable, V any](in map[K]V, k K, v V) {
 }
 
 // jump returns by how much the wall clock has run ahead of the monotonic one since the latest
-// catchUp.
+// catchUp, if that is no correction: if a heartbeat that does not know it can be late.
 func (t *table) jump(now time.Time) time.Duration {
-	return now.Round(0).Sub(t.epoch.Round(0)) - t.offset(now) - t.ahead
+	interval := t.opts.HeartbeatInterval
+	jump := now.Round(0).Sub(t.epoch.Round(0)) - t.offset(now) - t.ahead
+	if jump > 0 && jump < min(interval/4, (t.opts.EventTTL-interval)/2) {
+		return 0
+	}
+	return jump
 }
 
 // find returns the entry of a key, nil if there is none.

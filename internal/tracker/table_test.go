@@ -197,6 +197,20 @@ func TestNoteIsStoredOnce(t *testing.T) {
 	assert.Same(t, unsafe.StringData(e.note), unsafe.StringData(e.lastNote))
 }
 
+// Series occur together, always in the same order. Each has its turn.
+func TestNotesOfABurstHaveTurns(t *testing.T) {
+	for _, size := range []int{1_100, 1_500, 5_000} {
+		tr, entries := table{size: size}, make([]Entry, size)
+		for at := time.Minute; at < 20*time.Minute; at += 10 * time.Second {
+			for i := range entries {
+				if e := &entries[i]; !tr.takesNote(e, at) {
+					require.Less(t, tenths(at)-e.notedAt, tenths(time.Minute+20*time.Second), "%d of %d", i, size)
+				}
+			}
+		}
+	}
+}
+
 // Each note is wanted while there are fewer than 1,000 per second. Beyond that, series have their
 // turn, and a loop leaves those of slower ones alone.
 func TestNotesHaveARate(t *testing.T) {
@@ -242,7 +256,7 @@ func TestNotesHaveARate(t *testing.T) {
 		observe(t, tr, k, start, Occurrence{}, Occurrence{})
 		tr.size = size
 		for at := time.Second / 2; at <= want; at += time.Second / 2 {
-			tr.noted = at - time.Second/5 // others have taken all that is for them
+			tr.noted = at // others have taken all
 			_, counted, wantNote := tr.Count(k, at)
 			assert.Equal(t, []bool{true, at == want}, []bool{counted, wantNote}, "%d series, after %v", size, at)
 		}

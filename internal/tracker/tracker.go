@@ -80,7 +80,7 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.describe(o, t.offset(now))
-	return t.jump(now) >= series.ClockSkew
+	return t.jump(now) > 0
 }
 
 // Observe records an occurrence of any key, and evicts a series if the tracker is full. If k has a
@@ -139,18 +139,16 @@ func (t *Tracker) Advance(now time.Time) (drops []Drop) {
 	return drops
 }
 
-// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead by more than clocks
-// differ, so they need a heartbeat. While a machine is suspended, the monotonic clock stands still, and
+// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead, so they need a
+// heartbeat. While a machine is suspended, the monotonic clock stands still, and
 // Events expire. If a clock was behind, their times are those of long ago. Windows and delays follow the
 // monotonic clock.
 func (t *Tracker) catchUp(now time.Time) {
 	t.mu.Lock()
 	jump := t.jump(now)
-	if jump < 0 || jump >= series.ClockSkew {
-		t.ahead += jump
-	}
+	t.ahead += jump
 	t.mu.Unlock()
-	if jump < series.ClockSkew {
+	if jump <= 0 {
 		return
 	}
 	t.inParts(func(e *Entry) {
@@ -294,16 +292,6 @@ func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 // MaxShown is the number of namespaces, or of log lines, that somebody reads at once.
 const MaxShown = 10
 
-// Namespace is one in which the server fails, denies, slows, or pauses requests that wait.
-type Namespace struct {
-	Name        string
-	Waiting     int           // series with something to write
-	LongestWait time.Duration // of the first of these
-	Failures    int           // requests in a row that have failed
-	Slow        int           // requests in flight that take long
-	PausedUntil time.Time     // when the server wants the next request; zero if it has not said
-}
-
 // Stats are numbers of a [Tracker] at one time. Package events documents them.
 type Stats struct {
 	Occurrences         uint64 // that arrived, including dropped ones
@@ -316,7 +304,9 @@ type Stats struct {
 
 	Waiting     int           // series with something to write
 	LongestWait time.Duration // of the first of these
-	Sick        []Namespace   // those that have waited longest first, at most MaxShown
+	// Sick are namespaces in which the server fails, denies, slows, or pauses requests that wait: those
+	// that have waited longest first, at most MaxShown.
+	Sick []schedule.Namespace
 }
 
 // Stats returns the current numbers.
@@ -333,15 +323,9 @@ func (t *Tracker) Stats(now time.Time) Stats {
 		Capacity:    t.opts.Capacity,
 		Adopted:     t.adopted,
 		Dropped:     maps.Clone(t.lost),
+		Sick:        t.sched.Sick(MaxShown, at),
 	}
 	pending, since := t.sched.Backlog(at)
 	s.Waiting, s.LongestWait = pending, at-since
-	for _, n := range t.sched.Sick(MaxShown, at) {
-		sick := Namespace{Name: n.Name, Waiting: n.Pending, LongestWait: at - n.Since, Failures: n.Failures, Slow: n.Slow}
-		if n.Until > at {
-			sick.PausedUntil = now.Add(n.Until - at)
-		}
-		s.Sick = append(s.Sick, sick)
-	}
 	return s
 }

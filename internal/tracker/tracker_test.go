@@ -331,8 +331,7 @@ func TestStats(t *testing.T) {
 	w = send(t, tr, now, Create)
 	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: 5 * time.Second}, now)
 	s := tr.Stats(now.Add(time.Second))
-	until := now.Add(5 * time.Second)
-	assert.Equal(t, []Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, PausedUntil: until}}, s.Sick)
+	assert.Equal(t, []schedule.Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, Pause: 4 * time.Second}}, s.Sick)
 	now = now.Add(5 * time.Second)
 	assert.Equal(t, time.Minute+5*time.Second, write(t, tr, now, Create).Waited)
 	check(now, 1, 1, 0, 0, 0)
@@ -677,6 +676,42 @@ func TestWallClockJumpsAhead(t *testing.T) {
 		}
 		require.Negative(t, e.stored.at, moment)
 		write(t, tr, now, Heartbeat)
+	}
+}
+
+// A machine is suspended for so long that an Event with a short TTL would expire before its next heartbeat. The
+// next occurrence is written.
+func TestSuspendedWithAShortTTL(t *testing.T) {
+	for ttl, by := range map[time.Duration]time.Duration{5 * time.Minute: 2 * time.Minute, 10 * time.Minute: 5 * time.Minute, time.Hour: 31 * time.Minute} {
+		now := time.Now()
+		tr, k := New(Options{EventTTL: ttl}, now), testKey("a")
+		observe(t, tr, k, now, Occurrence{}, Occurrence{})
+		write(t, tr, now, Create)
+		now = wallclock.Set(now.Add(time.Minute), by)
+		observe(t, tr, k, now, Occurrence{})
+		write(t, tr, now, Heartbeat)
+	}
+}
+
+// Each look is a conflict, too, as a webhook that changes the Event each time can make it. That is no hot
+// loop, and no rarer than others.
+func TestLooksThatAreConflicts(t *testing.T) {
+	tr, k, now := New(Options{FirstHeartbeat: time.Minute}, start), testKey("a"), start
+	observe(t, tr, k, now, Occurrence{}, Occurrence{})
+	stored := write(t, tr, now, Create).Series.Event()
+	now = now.Add(time.Minute)
+	observe(t, tr, k, now, Occurrence{})
+	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Result{Outcome: Changed}, now))
+	stored.Series.Count++ // somebody else has written
+	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Result{Outcome: Changed}, now))
+	for n := range 300 {
+		w, at := await(t, tr, now)
+		require.Equal(t, Look, w.Kind)
+		require.LessOrEqual(t, at.Sub(now), schedule.RetryMax, n)
+		require.GreaterOrEqual(t, at.Sub(now), 2*schedule.RetryFirst, n)
+		now = at
+		require.Empty(t, tr.Apply(w, Result{Outcome: Changed}, now))
 	}
 }
 
