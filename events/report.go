@@ -81,7 +81,7 @@ const failureTTL = 24 * time.Hour
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 	if logger := r.b.logger().V(4); logger.Enabled() { // the values take a microsecond
-		logger.Info("Sent an event", "kind", w.Kind.String(), "outcome", result.Outcome.String(),
+		logger.Info("Sent an event", "write", w.Kind.String(), "outcome", result.Outcome.String(),
 			"event", klog.KRef(w.Series.Namespace, w.Series.Name), "count", w.Series.Count, "waited", w.Waited, "err", err)
 	}
 	of := requests{w.Series.Namespace, verbOf(w)}

@@ -107,7 +107,7 @@ func TestOptions(t *testing.T) {
 		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
 	}, Options{}.WithDefaults())
 	assert.Equal(t, time.Hour, Options{FinishAfter: time.Hour}.WithDefaults().MaxWindow)
-	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, New(Options{HeartbeatInterval: 1, FirstHeartbeat: 2}, start).intervals(nil))
+	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, New(Options{HeartbeatInterval: 1, FirstHeartbeat: 2}, start).intervals(&Entry{}))
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
 }
 
