@@ -531,6 +531,8 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 			require.LessOrEqual(t, e.beatAt, tr.offset(start)+minutes*time.Minute)
 			if i > schedule.Burst {
 				due[e.beatAt/time.Minute]++
+			} else if i < schedule.Burst {
+				require.Equal(t, minutes*time.Minute, e.beatAt-tr.offset(start), "few need not be spread")
 			}
 		}
 		assert.Less(t, slices.Max(due[:]), 2*n/minutes, "%s: %v", name, due)
@@ -676,6 +678,20 @@ func TestWallClockJumpsAhead(t *testing.T) {
 		}
 		require.Negative(t, e.stored.at, moment)
 		write(t, tr, now, Heartbeat)
+	}
+}
+
+// What can make a heartbeat late is a jump of the wall clock: a quarter of the interval, or half of the time that is
+// left when it is due.
+func TestJumps(t *testing.T) {
+	for _, tt := range []struct{ ttl, interval, least time.Duration }{
+		{time.Hour, 30 * time.Minute, 450 * time.Second}, {time.Hour, 5 * time.Minute, 75 * time.Second}, {time.Hour, 58 * time.Minute, time.Minute},
+	} {
+		now := time.Now()
+		tr, k := New(Options{EventTTL: tt.ttl, HeartbeatInterval: tt.interval}, now), testKey("a")
+		e := observe(t, tr, k, now, Occurrence{}, Occurrence{})
+		assert.False(t, tr.Describe(e, Occurrence{}, wallclock.Set(now, tt.least-1)))
+		assert.True(t, tr.Describe(e, Occurrence{}, wallclock.Set(now, tt.least)))
 	}
 }
 
