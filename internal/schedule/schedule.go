@@ -408,7 +408,7 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		s.land(n, slot)
 	}
 	move(item, &slot.in, nil, 0)
-	n.late = slot.slow || n.late && r.Result == None
+	n.late = slot.slow
 	n.throttle.answer(k, r.Result, now)
 	for class := range s.throttles {
 		if k == fresh || class == max(n.lanes[tried].class, recent) {
