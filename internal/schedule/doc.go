@@ -5,8 +5,8 @@
 //   - What namespaces share: places for requests in flight, turns, and limits of retries while
 //     none passes.
 //   - Order: earliest due first. What is less likely to pass is due 5 minutes later: an item, for
-//     each of its failures; all in a namespace that is sick, or was slow the last time; and, after
-//     [Several] failures in a row there, what waits behind them.
+//     each of its failures; all in a sick namespace; and, after [Several] failures in a row there, what
+//     waits behind them.
 //   - Item: its own exponential back-off, from 1 to 80 seconds; after a push-back to 16
 //     seconds; if it is denied, to 5 and then 40 minutes; or to what the caller says.
 //   - Namespace: a bulkhead. It is sick while its latest request has failed or one takes long:
@@ -17,7 +17,7 @@
 //     have such limits, too: one for those that have failed for about as long, so neither old
 //     nor new failures of others delay them. The first retry of a namespace waits for none.
 //   - Slow: a request that takes longer than [SlowAfter] leaves its place, up to [MaxSlow] of them.
-//     While 32 do, namespaces that probably hang make none, and each of the rest one at a time.
+//     While 16 do, namespaces that probably hang make none, and each of the rest one at a time.
 //     In its namespace it keeps its place, unless it hangs: one request counts no more after a
 //     minute, and one more after 2, 4, 8 minutes, and so on.
 //

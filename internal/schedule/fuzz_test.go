@@ -140,7 +140,7 @@ func (h *history) due() (ok bool) {
 // isFull reports whether a bulkhead or a throttle holds up an item that is ready.
 func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
-	isCrowded := h.s.slow >= MaxPlaces && !h.hurried
+	isCrowded := h.s.slow >= Several && !h.hurried
 	isThrottled := n.throttle.at() > h.now || h.s.throttles[n.lanes[tried].class].at() > h.now
 	return n.isSick() && (n.inFlight() >= 2 || it.slot.Last != None && n.lanes[tried].flying >= 1) || isCrowded && n.isHanging() || it.slot.Last != None && isThrottled && !h.hurried
 }
@@ -272,7 +272,7 @@ func (h *history) check() {
 		}
 	}
 	require.Equal(h.t, []int{placed[queued], slow, quick}, []int{sum, s.slow, s.quick})
-	h.crowded = h.crowded || slow >= MaxPlaces
+	h.crowded = h.crowded || slow >= Several
 	for i := range s.ready {
 		lanes += s.ready[i].Len()
 		checkHeap(h.t, &s.ready[i])

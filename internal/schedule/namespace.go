@@ -25,7 +25,6 @@ type namespace[T any] struct {
 
 	failures  int           // requests in a row that have failed
 	since     time.Duration // when the first of them had
-	late      bool          // the latest response took long
 	hung      bool          // one of them took long, or in a shutdown, one does
 	throttle  throttle      // of retries
 	pace      time.Duration // when the next request can be made, after Several failures
@@ -115,7 +114,7 @@ func (l *lane[T]) order() time.Duration {
 	if l.class < first {
 		at += l.shift
 	}
-	if l.isSick() || l.late || l.hangs > 0 {
+	if l.isSick() || l.hangs > 0 {
 		at += later
 	}
 	return at
@@ -135,7 +134,7 @@ func (l *lane[T]) from(hurried bool) time.Duration {
 
 // isFull reports whether no more requests of l can be in flight. A sick namespace has one for each kind,
 // and one retry, so that a new item does not wait for it. A healthy namespace may be slow, too: while
-// MaxPlaces requests take long, it waits until its request ends or takes long.
+// Several requests take long, it waits until its request ends or takes long.
 func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	if l.isSick() {
 		return l.inFlight() >= int(kinds) || l.class >= first && l.flying > 0

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Several is the number of requests in a row that must fail in a namespace before the
-// namespace is to blame and not the items.
+// Several requests are no accident: if so many in a row fail in a namespace, it is to blame and not the
+// items, and if so many take long, the server is.
 const Several = 16
 
 // Delays double from RetryFirst to the longest with each failure in a row.
@@ -44,7 +44,7 @@ const MaxRemembered = 10_000
 const MaxPlaces = 32
 
 // Requests that take longer than SlowAfter leave their places to others, up to MaxSlow of them.
-// While MaxPlaces do, namespaces that probably hang make none, and others one at a time. A
+// While Several do, namespaces that probably hang make none, and others one at a time. A
 // request that takes HangsAfter longer may stop counting: see Schedule.advance.
 const (
 	SlowAfter  = 100 * time.Millisecond
@@ -343,7 +343,7 @@ func (s *Schedule[T]) best() (best *lane[T], at time.Duration) {
 }
 
 // isCrowded reports whether so many requests take long that few others shall.
-func (s *Schedule[T]) isCrowded() bool { return s.slow >= MaxPlaces && !s.hurried }
+func (s *Schedule[T]) isCrowded() bool { return s.slow >= Several && !s.hurried }
 
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {
@@ -408,7 +408,6 @@ func (s *Schedule[T]) Done(item T, r Response, now time.Duration) {
 		s.land(n, slot)
 	}
 	move(item, &slot.in, nil, 0)
-	n.late = slot.slow
 	n.throttle.answer(k, r.Result, now)
 	for class := range s.throttles {
 		if k == fresh || class == max(n.lanes[tried].class, recent) {
@@ -502,7 +501,7 @@ type Namespace struct {
 	LongestWait time.Duration // of the first of these
 	Failures    int           // requests in a row that have failed
 	Slow        int           // requests in flight that take long
-	Pause       time.Duration // for how long the server wants no request
+	Pause       time.Duration // for how long the server wants no request; negative: none since
 }
 
 // Sick returns the namespaces in which something waits, and which are sick or paused: at most so
@@ -510,7 +509,7 @@ type Namespace struct {
 func (s *Schedule[T]) Sick(most int, now time.Duration) (sick []Namespace) {
 	for _, n := range s.namespaces {
 		if n.pending.Len() > 0 && (n.isSick() || n.until > now) {
-			sick = append(sick, Namespace{n.name, n.pending.Len(), now - n.pending.first(), n.failures, n.slow + n.hangs, max(n.until, now) - now})
+			sick = append(sick, Namespace{n.name, n.pending.Len(), now - n.pending.first(), n.failures, n.slow + n.hangs, max(n.until, never/2) - now})
 		}
 	}
 	slices.SortFunc(sick, func(a, b Namespace) int {

@@ -162,7 +162,7 @@ func TestBulkheads(t *testing.T) {
 		w.plan(n)
 	}
 	w.run(w.now + 20*time.Second)
-	assert.InDelta(t, MaxPlaces+places/2, w.flights.Len(), places/2)
+	assert.InDelta(t, Several+places/2, w.flights.Len(), places/2)
 	w.add("a", 3)
 	w.add("b", 3)
 	w.namespaces["b"].failures = 1

@@ -57,7 +57,7 @@ func TestPauseOfANamespace(t *testing.T) {
 	}
 	w := newWorld(t, 1)
 	w.fail(w.add("a", 1)[0], Response{Result: Failed})
-	assert.Zero(t, w.Sick(1, w.now)[0].Pause)
+	assert.Negative(t, w.Sick(1, w.now)[0].Pause)
 }
 
 // retry adds an item that has failed and can be tried again, of a namespace that has, too.
@@ -166,29 +166,6 @@ func TestOrderBesideHangs(t *testing.T) {
 			w.Hurry(w.now)
 		}
 		assert.Equal(t, []string{"healthy"}, namespaces(w.sent()), late)
-	}
-}
-
-// What waits in a namespace whose latest response was slow is due later, until one is fast.
-func TestOrderAfterASlowResponse(t *testing.T) {
-	w := newWorld(t, 1)
-	for _, slow := range []bool{true, false} {
-		it := w.add("slow", 1)[0]
-		require.Len(t, w.sent(), 1)
-		if slow {
-			w.now += SlowAfter
-			w.Wake(w.now)
-		}
-		w.Done(it, Response{Result: Passed}, w.now)
-		w.Remove(it)
-		waits, healthy := w.add("slow", 1)[0], &item{namespace: "healthy"}
-		w.Ready(healthy, w.now+later/2, w.now)
-		next, ok := w.Next(w.now)
-		require.True(t, ok)
-		require.Equal(t, slow, next == healthy)
-		w.Done(next, Response{}, w.now)
-		w.Remove(waits)
-		w.Remove(healthy)
 	}
 }
 
