@@ -253,7 +253,7 @@ func (b *Broadcaster) Shutdown() {
 		logger.Error(err, "An event handler hangs")
 	}
 	stats := b.Stats()
-	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "writes", stats.Writes, "dropped", stats.Dropped)
+	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "writes", fmt.Sprint(stats.Writes), "dropped", stats.Dropped)
 }
 
 // finish writes what the server does not know yet, and stops d.

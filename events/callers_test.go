@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -154,6 +156,21 @@ func TestOnDropRunsConcurrently(t *testing.T) {
 // badLogger calls do for every line.
 func badLogger(do func()) klog.Logger {
 	return funcr.New(func(string, string) { do() }, funcr.Options{Verbosity: 9})
+}
+
+// Loggers that write JSON can write each value.
+func TestLogsAreJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder
+		logger := logr.FromSlogHandler(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.Level(-9)}))
+		b := NewBroadcaster(newServer())
+		require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logger)))
+		b.NewRecorder(testScheme(), controller).Eventf(testPod(0), nil, "Normal", "Tested", "Testing", "note")
+		b.NewRecorder(testScheme(), controller).Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		b.Shutdown()
+		assert.Contains(t, out.String(), "Stopped recording events")
+		assert.NotContains(t, out.String(), "!ERROR")
+	})
 }
 
 func TestLoggerThatPanics(t *testing.T) {

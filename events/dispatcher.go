@@ -230,7 +230,7 @@ func (d *dispatcher) untilHopeless(ctx context.Context) error {
 		wait := max(hopeless, 2*d.took) - now.Sub(d.progress)
 		d.mu.Unlock()
 		for _, n := range d.b.tracker.Stats(now).Sick {
-			if n.Pause > 0 && now.Add(n.Pause).Before(deadline) {
+			if now.Add(n.Pause).Before(deadline) {
 				wait = max(wait, n.Pause+hopeless)
 			}
 		}

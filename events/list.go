@@ -28,8 +28,8 @@ import (
 // hundredth of that. So a process asks how many Events there are, and lists if they are no more
 // than Options.ListLimit. It is no loss if it does not: readers take what is left for Unknown.
 //
-// defaultListLimit is the default in the scope SameInstance, and the length of a page. In SameController, of
-// which a large cluster has some hundreds of processes, it is the number of series that one can have.
+// defaultListLimit is the default in the scope SameInstance, and the length of four pages. In
+// SameController, of which a large cluster has some hundreds of processes, it is the default of Capacity.
 const defaultListLimit = 2_000
 
 // lists find the series that earlier processes have left, to continue or to finish them. One
@@ -222,7 +222,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
 		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
-		Limit:         defaultListLimit,
+		Limit:         defaultListLimit / 4,
 		Continue:      of.page,
 	})
 	if err != nil {

@@ -108,10 +108,10 @@ func TestList(t *testing.T) {
 		restored int
 		limits   []string
 	}{
-		"protobuf":               {server: &pages{}, restored: 4, limits: []string{"2000", "2000"}},
-		"a server without it":    {server: &pages{json: true}, restored: 4, limits: []string{"2000", "2000"}},
-		"a page that breaks off": {server: &pages{broken: 2}, restored: 4, limits: []string{"2000", "2000", "2000", "2000"}},
-		"a sink that wraps ours": {server: &pages{}, wrap: true, restored: 2, limits: []string{"2000", "2000"}},
+		"protobuf":               {server: &pages{}, restored: 4, limits: []string{"500", "500"}},
+		"a server without it":    {server: &pages{json: true}, restored: 4, limits: []string{"500", "500"}},
+		"a page that breaks off": {server: &pages{broken: 2}, restored: 4, limits: []string{"500", "500", "500", "500"}},
+		"a sink that wraps ours": {server: &pages{}, wrap: true, restored: 2, limits: []string{"500", "500"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

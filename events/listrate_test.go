@@ -18,7 +18,7 @@ type longList struct{ *server }
 func (longList) List(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
 	page := 0
 	_, _ = fmt.Sscan(opts.Continue, &page)
-	list := &eventsv1.EventList{Items: make([]eventsv1.Event, defaultListLimit)}
+	list := &eventsv1.EventList{Items: make([]eventsv1.Event, defaultListLimit/4)}
 	if page < 100 {
 		list.Continue = fmt.Sprint(page + 1)
 	}

@@ -66,7 +66,7 @@ type Options struct {
 	Namespaces []string
 
 	// ListLimit is the maximum number of Events on the server with which the list is made. If
-	// negative, no list is made. If zero, 2,000, or Capacity in the scope [SameController].
+	// negative, no list is made. If zero, 2,000, or 65,536 in the scope [SameController].
 	//
 	// To find the Events of one process, the server reads all of them, whosever they are. So
 	// the recorder asks for their number first, unless ListLimit is [math.MaxInt]. Few processes
@@ -262,7 +262,7 @@ func (o Options) withDefaults() Options {
 	o.Scope = cmp.Or(o.Scope, SameInstance)
 	o.workers = cmp.Or(o.workers, max(int(min(o.QPS*workersPerQPS, schedule.MaxPlaces)), minWorkers))
 	if o.ListLimit == 0 && o.Scope == SameController {
-		o.ListLimit = o.tracker().WithDefaults().Capacity
+		o.ListLimit = tracker.Options{}.WithDefaults().Capacity
 	}
 	o.ListLimit = cmp.Or(o.ListLimit, defaultListLimit)
 	o.Filter = cmp.Or(o.Filter, new(Filter))

@@ -502,6 +502,26 @@ func TestShutdownSendsWhatIsPermitted(t *testing.T) {
 	}
 }
 
+// The end of a pause is no progress, but the requests after it have their time.
+func TestShutdownAfterAPause(t *testing.T) {
+	for _, takes := range []time.Duration{0, 700 * time.Millisecond, 1400 * time.Millisecond} {
+		runInBubble(t, takes.String(), Options{}, func(t *testing.T, w *world) {
+			isPaused := true
+			w.server.script(func(ctx context.Context, _ request) error {
+				if isPaused {
+					isPaused = false
+					return statusError(429, 1)
+				}
+				time.Sleep(takes)
+				return ctx.Err()
+			})
+			w.emit(0)
+			w.broadcaster.Shutdown()
+			assert.Len(t, w.server.list(), 1)
+		})
+	}
+}
+
 // A shutdown waits neither for a permission, nor for a server that is gone or does not serve the API,
 // nor for one namespace of several. One denial can be a token that expires, or an object of its own.
 func TestShutdownIsQuickWithoutHope(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 type timer struct {
 	clock clock.WithTicker
 	timer clock.Timer
+	again time.Time // the latest time for which the clock was stepped: see set
 }
 
 // past is the channel of a timer that is due.
@@ -28,8 +29,9 @@ var past = func() <-chan time.Time {
 }()
 
 // set returns a channel from which the caller can receive at the given time, or now if
-// that has passed, or if the clock was stepped during the call. Then the caller sets it again. The
-// channel is nil if at is zero. The next call invalidates it.
+// that has passed, or if the clock was stepped during the call. Then the caller sets it again, once for
+// each time: to a clock that runs fast, each call is a step. The channel is nil if at is zero. The next
+// call invalidates it.
 func (t *timer) set(at time.Time) <-chan time.Time {
 	t.stop()
 	if at.IsZero() {
@@ -39,7 +41,9 @@ func (t *timer) set(at time.Time) <-chan time.Time {
 	delay := at.Sub(before)
 	t.timer = t.clock.NewTimer(delay)
 	moved := t.clock.Now().Sub(before) // by more than the time that has passed if it was stepped
-	if moved < 0 || moved >= delay || moved > time.Since(began) {
+	wasStepped := moved < 0 || moved > time.Since(began)
+	if moved >= delay || wasStepped && !at.Equal(t.again) {
+		t.again = at
 		return past
 	}
 	return t.timer.C()

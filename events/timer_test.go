@@ -85,6 +85,10 @@ func TestTimerOfAFastClock(t *testing.T) {
 	clock := fastClock{clocktesting.NewFakeClock(time.Now())}
 	timer := timer{clock: clock}
 	begin := clock.Now()
-	assert.NotNil(t, timer.set(begin.Add(time.Hour)))
+	at := begin.Add(time.Hour)
+	assert.True(t, fires(timer.set(at)), "it can have been stepped")
+	c := timer.set(at)
+	assert.NotNil(t, c)
+	assert.False(t, fires(c), "that would be a hot loop")
 	assert.Less(t, clock.Since(begin), time.Minute)
 }
