@@ -180,11 +180,11 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	}
 	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
 	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-	delay := schedule.RetryFirst << min(of.failures, 20)
+	var delay time.Duration
 	switch {
 	case isExpired, !result.Outcome.Handled():
-		delay, more = min(delay, schedule.RetryMax), true
 		of.failures++
+		delay, more = schedule.Delay(uint8(min(of.failures, math.MaxUint8))), true
 	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
 		of.denials++
 		delay = schedule.RetryMax << min(of.denials, 20)
