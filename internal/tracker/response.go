@@ -67,10 +67,10 @@ func (r *Result) response() schedule.Response {
 	return schedule.Response{Result: results[r.Outcome], Reason: uint8(r.Outcome), RetryAfter: r.RetryAfter}
 }
 
-// ofItself returns what the result means if the series alone is the cause. It waits for the given time, and
+// ofItself returns what the result means if the series alone is the cause. It waits for refusedWait, and
 // twice as long after each further one in a row, until it takes as many requests as one that passes.
-func (r *Result) ofItself(first time.Duration) schedule.Response {
-	return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: first, Most: series.DefaultHeartbeat}
+func (r *Result) ofItself() schedule.Response {
+	return schedule.Response{Result: schedule.Refused, Reason: uint8(r.Outcome), Least: refusedWait, Most: series.DefaultHeartbeat}
 }
 
 // refusedWait is the delay after the server has refused a write.
@@ -92,14 +92,14 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		e.accepted(s, w, r.Event)
 	case r.Outcome == Written && !e.found(s, w, r.Event):
 		e.lose(s, DropNameTaken)
-		return r.ofItself(refusedWait)
+		return r.ofItself()
 	case r.Outcome == Troubled:
 		if !isLook && !r.Unsent {
 			e.attempt(w)
 		}
 		if r.Local {
 			e.failedLocally(s, r)
-			return r.ofItself(refusedWait)
+			return r.ofItself()
 		}
 	case r.Outcome == Denied:
 		response.Least = e.denied(s, w)
@@ -117,7 +117,7 @@ func (e *Entry) respond(s *step, w *Write, r *Result) schedule.Response {
 		if !isLook {
 			e.lose(s, r.Reason)
 		}
-		return r.ofItself(refusedWait)
+		return r.ofItself()
 	}
 	return response
 }
