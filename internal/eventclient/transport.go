@@ -10,7 +10,7 @@ import (
 
 // maxBody is the length of the longest response, and the size of the Events of the longest page, without
 // their texts. A response is read into memory. A compressed one can be a thousand times as long as what was
-// sent, and three bytes can be an Event that takes 800. A page of 2,000 Events has 4 MiB; a server that has no
+// sent, and three bytes can be an Event that takes 800. A page of 500 Events has 1 MiB; a server that has no
 // pages sends more. No object is as long, so what is longer is no response of an API server.
 const maxBody = 16 << 20
 
