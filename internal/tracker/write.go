@@ -35,7 +35,7 @@ type Write struct {
 	Series series.Series
 	// Retries reports whether the latest request for the series has failed.
 	Retries bool
-	// Waited is for how long the series had had something to write when Next returned the write.
+	// Waited is for how long there was something to write when Next returned the write.
 	Waited time.Duration
 
 	entry *Entry
