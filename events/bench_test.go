@@ -3,6 +3,8 @@ package events
 import (
 	"testing"
 	"time"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // BenchmarkEventf emits an occurrence of an ongoing series.
@@ -22,7 +24,7 @@ func BenchmarkEventf(b *testing.B) {
 // BenchmarkFilter alternates between a broadcaster without a filter and one with ten
 // selectors, so that both see the same machine.
 func BenchmarkFilter(b *testing.B) {
-	emitter := func(filter *Filter, reason string) func() {
+	emitter := func(filter func(series.Key) bool, reason string) func() {
 		broadcaster := NewBroadcasterWithOptions(newServer(), Options{Filter: filter})
 		recorder := broadcaster.NewRecorder(testScheme(), controller)
 		pod := testPod(0)

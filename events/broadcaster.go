@@ -78,7 +78,6 @@ func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
 	b.report = newReporter(b)
 	b.watchers.all = make(map[chan *eventsv1.Event]struct{})
 	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)
-	b.opts.Filter.broadcasters.Store(b, nil)
 	return b
 }
 
@@ -239,7 +238,6 @@ func (b *Broadcaster) Shutdown() {
 	d := b.dispatcher.Load()
 	b.mu.Unlock()
 	defer close(b.shutDown)
-	defer b.opts.Filter.broadcasters.Delete(b)
 
 	logger := b.logger()
 	b.tracker.Seal(tracker.DropShutdown)

@@ -3,7 +3,6 @@ package events
 import (
 	"bytes"
 	"runtime"
-	"slices"
 
 	"k8s.io/klog/v2"
 
@@ -46,14 +45,12 @@ type Drop struct {
 	Count int
 }
 
-// drop passes losses to OnDrop, and has the reporter log them. The tracker has counted them, with
-// what was filtered, which is no loss. err is the response of the server, if that is why. The
-// caller holds no lock.
+// drop passes losses to OnDrop, and has the reporter log them. The tracker has counted them. err is
+// the response of the server, if that is why. The caller holds no lock.
 //
 // The dispatcher logs the sums that are due later. When it has stopped, Shutdown logs them, and
 // after that, the next loss does.
 func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) {
-	drops = slices.DeleteFunc(drops, func(d tracker.Drop) bool { return d.Reason == tracker.DropFiltered })
 	if len(drops) == 0 {
 		return
 	}

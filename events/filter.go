@@ -2,35 +2,31 @@ package events
 
 import (
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/eventseries/eventseries/internal/filter"
 	"github.com/eventseries/eventseries/series"
 )
 
-// Filter says which events a broadcaster records. It consists of field selectors in the
-// syntax of Kubernetes. The zero value selects all events. A Filter can be used
-// concurrently, and must not be copied after its first use.
+// Filter selects events with field selectors in the syntax of Kubernetes. The zero value selects
+// all events. A Filter can be used concurrently, and must not be copied after its first use.
 //
 // It is a [flag.Value], and one of pflag. This binds a filter to a flag:
 //
+//	var filter events.Filter
 //	flag.Var(&filter, "event-filter", "which events to record, such as reason!=Synced")
+//	flag.Parse()
+//	opts := events.Options{Filter: filter.Selects}
 //
 // Call [Filter.Set] again to change it, for example with the value of a ConfigMap, while
-// broadcasters with [Options].Filter run:
+// broadcasters have it. What a new filter excludes is counted in [Stats].Filtered from then on. A
+// series that it excludes ends after its window, with the count that it had. If the filter selects
+// the series again, that continues in the same Event while the server keeps the Event.
 //
-//   - A broadcaster ends the Ongoing series that the filter excludes now. Their last write
-//     says Finished, and contains their exact counts. If the filter selects them again,
-//     they continue in the same Events while the server keeps these.
-//   - What the filter excludes and the server does not have yet is not written.
-//   - There are no other requests for what the filter excludes.
-//
-// What a filter excludes is counted in [Stats].Filtered. It is no loss: the recorder
-// neither logs it nor calls [Options].OnDrop. Event handlers in this process do not get it.
+// What a filter excludes is no loss: the recorder neither logs it nor calls [Options].OnDrop. Event
+// handlers in this process do not get it.
 type Filter struct {
-	current      atomic.Pointer[parsedFilter] // nil: all events
-	broadcasters sync.Map                     // with this filter, as keys
+	current atomic.Pointer[parsedFilter] // nil: all events
 }
 
 type parsedFilter struct {
@@ -50,17 +46,13 @@ type parsedFilter struct {
 // left, the filter selects all events. "type!=Normal,type!=Warning" selects none.
 //
 // If text is not valid, Set returns an error with the number of the line and the value that is
-// wrong, and the filter stays as it was. When Set returns, all broadcasters follow the new filter.
+// wrong, and the filter stays as it was.
 func (f *Filter) Set(text string) error {
 	selectors, err := filter.Parse(text)
 	if err != nil {
 		return fmt.Errorf("events: filter: %w", err)
 	}
 	f.current.Store(&parsedFilter{text, selectors})
-	f.broadcasters.Range(func(b, _ any) bool {
-		b.(*Broadcaster).refilter()
-		return true
-	})
 	return nil
 }
 
@@ -78,13 +70,8 @@ func (f *Filter) String() string {
 // Type returns what a value of the flag is, for the help texts of pflag.
 func (f *Filter) Type() string { return "fieldSelectors" }
 
-// selects reports whether events with a key are recorded.
-func (f *Filter) selects(k *series.Key) bool {
+// Selects reports whether the filter selects events with a key, for [Options].Filter.
+func (f *Filter) Selects(key series.Key) bool {
 	parsed := f.current.Load()
-	return parsed == nil || parsed.selectors.Match(k)
-}
-
-func (b *Broadcaster) refilter() {
-	b.drop(b.logger(), nil, b.tracker.Refilter(b.clock.Now()))
-	b.poke()
+	return parsed == nil || parsed.selectors.Match(&key)
 }

@@ -4,9 +4,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,21 +13,17 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
 
 // filterOf returns a filter with the given lines.
-func filterOf(t testing.TB, lines ...string) *Filter {
+func filterOf(t testing.TB, lines ...string) func(series.Key) bool {
 	t.Helper()
 	f := &Filter{}
 	require.NoError(t, f.Set(strings.Join(lines, "\n")))
-	return f
+	return f.Selects
 }
 
 func TestFilterIsAFlag(t *testing.T) {
@@ -61,7 +54,7 @@ func TestFilteredEvents(t *testing.T) {
 		synctest.Wait()
 		stats := w.broadcaster.Stats()
 		assert.EqualValues(t, 30, stats.Filtered)
-		assert.EqualValues(t, 30, stats.Occurrences)
+		assert.Zero(t, stats.Occurrences)
 		assert.Zero(t, stats.Tracked)
 		assert.Zero(t, watched)
 		assert.Empty(t, w.server.log())
@@ -71,162 +64,54 @@ func TestFilteredEvents(t *testing.T) {
 		synctest.Wait()
 		assert.Equal(t, 1, watched)
 		w.broadcaster.Shutdown()
-		filter.broadcasters.Range(func(b, _ any) bool { return assert.Fail(t, "the filter has a broadcaster") })
 		w.emitAs(corev1.EventTypeNormal, 0)
 		assert.EqualValues(t, 31, w.broadcaster.Stats().Filtered, "and not dropped, also after the shutdown")
 	})
 }
 
-// randomSelector returns a valid filter over the values of emitter.
-func randomSelector(r *rand.Rand) string {
-	term := func() string {
-		op := []string{"=", "!="}[r.IntN(2)]
-		return []string{
-			"type" + op + []string{"Normal", "Warning"}[r.IntN(2)],
-			fmt.Sprint("reason", op, "Reason", r.IntN(5)),
-			fmt.Sprint("regarding.namespace", op, "ns", r.IntN(3)),
-			fmt.Sprint("action", op, "Action", r.IntN(2)),
-		}[r.IntN(4)]
-	}
-	lines := []string{}
-	for range r.IntN(3) {
-		terms := []string{term()}
-		for range 1 + r.IntN(2) { // two at least, so that no two lines select everything
-			terms = append(terms, term())
-		}
-		lines = append(lines, strings.Join(terms, ","))
-	}
-	return strings.Join(lines, "\n")
-}
-
-// loop is a series of the property test.
-type loop struct {
-	pod                       *corev1.Pod
-	eventtype, reason, action string
-	count                     int
-}
-
-// selectedBy judges with the selectors of Kubernetes, and not with those of Filter.
-func (l *loop) selectedBy(filter string) bool {
-	if filter == "" {
-		return true
-	}
-	for line := range strings.SplitSeq(filter, "\n") {
-		if fields.ParseSelectorOrDie(line).Matches(fields.Set{
-			"type": l.eventtype, "reason": l.reason, "action": l.action, "regarding.namespace": l.pod.Namespace,
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// A change of the filter ends the Ongoing series that it excludes, with their exact counts,
-// and there are no requests for them afterwards. The others go on.
+// A change of the filter excludes series that are Ongoing. They end by their windows with the counts that
+// they had, and continue in the same Events when the filter selects them again.
 func TestFilterChangesWhileSeriesAreOngoing(t *testing.T) {
-	for seed := range workload.Seeds(2) {
-		filter := &Filter{}
-		replayInBubble(t, fmt.Sprint("seed ", seed), seed, Options{Filter: filter, QPS: -1}, func(t *testing.T, w *world) {
-			r := rand.New(rand.NewPCG(seed, 29))
-			loops := make(map[string]*loop)
-			for i := range 1000 {
-				pod := testPod(i)
-				pod.Namespace = fmt.Sprint("ns", r.IntN(3))
-				eventtype := []string{corev1.EventTypeNormal, corev1.EventTypeWarning}[r.IntN(2)]
-				loops[pod.Name] = &loop{pod, eventtype, fmt.Sprint("Reason", r.IntN(5)), fmt.Sprint("Action", r.IntN(2)), 0}
-			}
-			current := ""
-			emit := func() {
-				for _, name := range slices.Sorted(maps.Keys(loops)) {
-					l := loops[name]
-					w.recorder.Eventf(l.pod, nil, l.eventtype, l.reason, l.action, "note")
-					w.server.replay.settle()
-					if l.selectedBy(current) {
-						l.count++
-					}
-				}
-				time.Sleep(time.Minute)
-			}
-			for range 3 {
-				emit()
-			}
-			require.Equal(t, 1000, w.broadcaster.Stats().Ongoing)
-			for range 4 {
-				current = randomSelector(r)
-				require.NoError(t, filter.Set(current))
-				time.Sleep(10 * time.Second) // the last writes
-				before, selected := len(w.server.log()), 0
-				for range 3 + r.IntN(20) {
-					emit()
-				}
-				for _, request := range w.server.log()[before:] {
-					pod, _, _ := strings.Cut(request.Name, ".")
-					assert.True(t, loops[pod].selectedBy(current), "%q excludes %v", current, request)
-				}
-				for _, l := range loops {
-					if l.selectedBy(current) {
-						selected++
-					}
-				}
-				assert.Equal(t, selected, w.broadcaster.Stats().Ongoing, current)
-				latest := make(map[string]*eventsv1.Event) // of those that MaxWindow has ended there are earlier ones
-				for _, event := range w.server.list() {
-					if l := latest[event.Regarding.Name]; l == nil || l.EventTime.Before(&event.EventTime) {
-						latest[event.Regarding.Name] = event
-					}
-				}
-				for name, event := range latest {
-					want := series.Finished
-					if loops[name].selectedBy(current) {
-						want = series.Ongoing
-					}
-					assert.Equal(t, want.String(), stateOf(event), event.Name)
-				}
-			}
-			w.flush(t)
-			counts := make(map[string]int)
-			for _, event := range w.server.list() {
-				counts[event.Regarding.Name] += int(countOf(event))
-			}
-			for name, l := range loops {
-				assert.Equal(t, l.count, counts[name], name)
-			}
-			assert.Empty(t, w.dropped())
-		})
-	}
-}
-
-// A filter is a remedy for a flood: what waits to be created is not.
-func TestFilterAgainstAFlood(t *testing.T) {
 	filter := &Filter{}
-	inBubble(t, Options{Filter: filter}, func(t *testing.T, w *world) {
-		w.server.script(always(apierrors.NewInternalError(assert.AnError)))
-		w.server.slow(time.Second)
-		for i := range 1000 {
-			for range 1 + i/2%3 {
-				w.emitAs([]string{corev1.EventTypeNormal, corev1.EventTypeWarning}[i%2], i)
+	inBubble(t, Options{Filter: filter.Selects, QPS: -1}, func(t *testing.T, w *world) {
+		emit := func() {
+			w.emitAs(corev1.EventTypeNormal, 0)
+			w.emitAs(corev1.EventTypeWarning, 0)
+			time.Sleep(time.Minute)
+		}
+		check := func(normal, warning series.State, count int32) {
+			t.Helper()
+			events := w.server.list()
+			require.Len(t, events, 2)
+			for _, event := range events {
+				want := map[string]series.State{corev1.EventTypeNormal: normal, corev1.EventTypeWarning: warning}[event.Type]
+				assert.Equal(t, want.String(), stateOf(event), event.Type)
+				if event.Type == corev1.EventTypeWarning {
+					assert.Equal(t, count, countOf(event))
+				}
 			}
 		}
-		time.Sleep(500 * time.Millisecond)
-		inFlight := len(w.server.log())
-		require.NotZero(t, inFlight)
+		for range 10 {
+			emit()
+		}
 		require.NoError(t, filter.Set("type=Normal"))
-		assert.LessOrEqual(t, w.broadcaster.Stats().Waiting, 500+inFlight)
-		time.Sleep(time.Second) // they fail
-		w.server.slow(0)
-		w.server.script(nil)
-		before := len(w.server.log())
-		time.Sleep(20 * time.Minute)
-		// What was in flight may be stored and Ongoing.
-		for _, event := range w.server.list() {
-			assert.True(t, event.Type == corev1.EventTypeNormal || stateOf(event) == "Finished", event)
+		emit()
+		check(series.Ongoing, series.Ongoing, 2)
+		for range 9 {
+			emit()
 		}
-		for _, request := range w.server.log()[before:] {
-			assert.False(t, strings.Contains(request.Body, `"type":"Warning"`) && !strings.Contains(request.Body, `"Finished"`), request)
+		check(series.Ongoing, series.Finished, 10)
+		assert.EqualValues(t, 10, w.broadcaster.Stats().Filtered)
+		assert.EqualValues(t, 30, w.broadcaster.Stats().Occurrences)
+		assert.Equal(t, 1, w.broadcaster.Stats().Ongoing)
+		require.NoError(t, filter.Set(""))
+		for range 10 {
+			emit()
 		}
-		assertBetween(t, 500, 500+inFlight, len(w.server.list()))
-		assertBetween(t, 999-3*inFlight, 999, int(w.broadcaster.Stats().Filtered))
 		w.flush(t)
+		check(series.Ongoing, series.Ongoing, 20)
+		w.broadcaster.Shutdown()
+		w.assertAccounted(t)
 	})
 }
 
@@ -242,11 +127,13 @@ func TestFilterOfTheNextProcess(t *testing.T) {
 		w.broadcaster.Shutdown()
 		next := startOn(t, s.server, s, Options{Filter: filterOf(t, "type=Warning")})
 		next.list()
-		time.Sleep(time.Minute)
+		for range 60 {
+			next.emitAs(corev1.EventTypeWarning, 0)
+			time.Sleep(time.Minute)
+		}
 		for _, event := range s.list() {
 			want := map[string]series.State{corev1.EventTypeNormal: series.Finished, corev1.EventTypeWarning: series.Ongoing}[event.Type]
 			assert.Equal(t, want.String(), stateOf(event), event.Type)
-			assert.EqualValues(t, 3, countOf(event))
 		}
 		assert.Len(t, s.list(), 2)
 	})
@@ -256,7 +143,7 @@ func TestFilterOfTheNextProcess(t *testing.T) {
 func TestFilterChangesWhileEventsAreEmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		filter := &Filter{}
-		worlds := []*world{newWorld(t, Options{Filter: filter, QPS: -1}), newWorld(t, Options{Filter: filter, QPS: -1})}
+		worlds := []*world{newWorld(t, Options{Filter: filter.Selects, QPS: -1}), newWorld(t, Options{Filter: filter.Selects, QPS: -1})}
 		var emitters sync.WaitGroup
 		for _, w := range worlds {
 			w.start(t)
@@ -272,17 +159,22 @@ func TestFilterChangesWhileEventsAreEmitted(t *testing.T) {
 			require.NoError(t, filter.Set([]string{"type=Normal", "type=Warning"}[i%2]))
 		}
 		emitters.Wait()
-		time.Sleep(time.Minute)
 		for _, w := range worlds {
-			w.flush(t)
-			for _, event := range w.server.list() {
-				if event.Type == corev1.EventTypeNormal {
-					assert.NotEqual(t, series.Ongoing.String(), stateOf(event))
-				}
-			}
 			w.broadcaster.Shutdown()
 			w.assertAccounted(t)
+			stats := w.broadcaster.Stats()
+			assert.EqualValues(t, 4000, stats.Occurrences+stats.Filtered)
 		}
+	})
+}
+
+// A filter that panics excludes nothing, and is told of.
+func TestFilterThatPanics(t *testing.T) {
+	inBubble(t, Options{Filter: func(series.Key) bool { panic("no filter") }}, func(t *testing.T, w *world) {
+		w.emit(0)
+		synctest.Wait()
+		assert.Len(t, w.server.list(), 1)
+		assert.Len(t, w.logs.with("Caught a panic"), 1)
 	})
 }
 

@@ -110,10 +110,13 @@ type Options struct {
 	// equals FinishAfter, the window is fixed, as KEP-383 has it.
 	MaxWindow time.Duration
 
-	// Filter says which events are recorded, and can be changed at any time. If nil, all.
+	// Filter reports whether to record an event with a key. If nil, all.
 	//
-	// The others are counted in [Stats].Filtered. Several broadcasters can have the same filter.
-	Filter *Filter
+	// It is called with each event, from the goroutine that emits it, so it must be fast and safe for
+	// concurrent use. Its answers can change. The events that it excludes are counted in
+	// [Stats].Filtered. A [Filter] has such a function for the text of a flag or a ConfigMap:
+	// [Filter.Selects].
+	Filter func(series.Key) bool
 
 	// Capacity is the number of series that are tracked at a time. As many again can wait for
 	// their last write. If zero, 65536.
@@ -242,7 +245,6 @@ func (o Options) tracker() tracker.Options {
 		scope = tracker.SameController
 	}
 	return tracker.Options{
-		Accepts:           func(k series.Key) bool { return o.Filter.selects(&k) },
 		Tallies:           maxReasons,
 		Scope:             scope,
 		FinishAfter:       o.FinishAfter,
@@ -265,7 +267,6 @@ func (o Options) withDefaults() Options {
 		o.ListLimit = tracker.Options{}.WithDefaults().Capacity
 	}
 	o.ListLimit = cmp.Or(o.ListLimit, defaultListLimit)
-	o.Filter = cmp.Or(o.Filter, new(Filter))
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
 	if o.Clock == nil {

@@ -78,7 +78,12 @@ func (r *recorder) record(o *occurrence) {
 	b := r.broadcaster
 	elapsed := b.clock.Since(b.tracker.Epoch())
 	var key series.Key
-	if reason, err := r.setKey(&key, o); reason != "" {
+	reason, err := r.setKey(&key, o)
+	switch {
+	case b.opts.Filter != nil && !b.selects(key):
+		b.counters.filtered.Add(1)
+		return
+	case reason != "":
 		r.refuse(reason, &key, o, err)
 		return
 	}
@@ -107,10 +112,6 @@ func (r *recorder) record(o *occurrence) {
 		}
 	}
 	if !counted {
-		if !b.opts.Filter.selects(&key) {
-			b.tracker.Reject(&key, tracker.Occurrence{}, tracker.DropFiltered)
-			return
-		}
 		if isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related) {
 			b.nameless.Do(func() {
 				r.log().Info("Recorded an event about an object without a name",
@@ -134,6 +135,13 @@ func (r *recorder) record(o *occurrence) {
 		single := b.tracker.Single(&key, details, now)
 		b.watchers.send(single.Event())
 	}
+}
+
+// selects reports whether the filter does. If it panics, the event is recorded.
+func (b *Broadcaster) selects(key series.Key) (selected bool) {
+	selected = true
+	defer b.recoverAndLog(b.logger(), "Filter")
+	return b.opts.Filter(key)
 }
 
 // isNameless reports whether objects that differ can have this reference: those to be
@@ -214,13 +222,9 @@ func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *ser
 	}
 }
 
-// refuse drops an event that cannot be recorded, unless the filter excludes it anyway.
+// refuse drops an event that cannot be recorded.
 func (r *recorder) refuse(reason tracker.DropReason, key *series.Key, o *occurrence, err error) {
 	b := r.broadcaster
 	_, _ = sanitize.Key(key) // for the log
-	if !b.opts.Filter.selects(key) {
-		b.tracker.Reject(key, tracker.Occurrence{}, tracker.DropFiltered)
-		return
-	}
 	b.drop(r.log(), err, b.tracker.Reject(key, tracker.Occurrence{Note: sanitize.Note(o.note, o.args)}, reason))
 }

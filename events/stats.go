@@ -12,9 +12,10 @@ import (
 
 // Stats are the numbers of a [Broadcaster] at one time. They never decrease, except for
 // those "at the moment". Every occurrence is on the server, in a tracked series, or
-// counted in Dropped or Filtered.
+// counted in Dropped.
 type Stats struct {
-	// Occurrences is the number of emitted events, including dropped ones.
+	// Occurrences is the number of emitted events that [Options].Filter selects, including dropped
+	// ones.
 	Occurrences uint64
 	// Tracked is the number of series at the moment: the sum of the next four.
 	Tracked int
@@ -38,7 +39,7 @@ type Stats struct {
 	Durations map[string]Histogram
 	// Dropped is the number of lost occurrences.
 	Dropped map[DropReason]uint64
-	// Filtered is the number of occurrences that [Options].Filter excludes. They are not
+	// Filtered is the number of emitted events that [Options].Filter excludes. They are not
 	// lost: nobody wants them.
 	Filtered uint64
 	// Reasons contains the occurrences and the Ongoing series by controller, type, and
@@ -99,7 +100,7 @@ type ReasonStats struct {
 	Type string
 	// Reason is the reason.
 	Reason string
-	// Occurrences is the number of emitted events, including dropped and filtered ones.
+	// Occurrences is the number of emitted events, including dropped ones.
 	Occurrences uint64
 	// Ongoing is the number of Ongoing series at the moment.
 	Ongoing int
@@ -117,6 +118,7 @@ type WriteKey struct {
 
 // counters are the parts of Stats that the tracker does not count. They can be used concurrently.
 type counters struct {
+	filtered           atomic.Uint64
 	relatedOmitted     atomic.Uint64
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
@@ -169,7 +171,7 @@ func (b *Broadcaster) Stats() Stats {
 		Closing:            t.Closing,
 		Capacity:           t.Capacity,
 		Dropped:            make(map[DropReason]uint64, len(t.Dropped)),
-		Filtered:           t.Dropped[tracker.DropFiltered],
+		Filtered:           b.counters.filtered.Load(),
 		WatcherDropped:     b.watchers.dropped.Load(),
 		RelatedOmitted:     b.counters.relatedOmitted.Load(),
 		AnnotationsOmitted: b.counters.annotationsOmitted.Load(),
@@ -190,7 +192,6 @@ func (b *Broadcaster) Stats() Stats {
 		}
 		s.Namespaces = append(s.Namespaces, stats)
 	}
-	delete(t.Dropped, tracker.DropFiltered)
 	for reason, count := range t.Dropped {
 		s.Dropped[DropReason(reason)] = count
 	}

@@ -64,7 +64,7 @@ func ExampleNewCollector() {
 		}))
 	}
 	err := testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP eventseries_occurrences_total Emitted events, including dropped ones.
+# HELP eventseries_occurrences_total Emitted events, with dropped and without filtered ones.
 # TYPE eventseries_occurrences_total counter
 eventseries_occurrences_total{broadcaster="backup"} 0
 eventseries_occurrences_total{broadcaster="restore"} 0

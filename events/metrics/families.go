@@ -17,13 +17,13 @@ type family struct {
 // occurrences are the metrics without [Options].ByReason, and byReason those with it.
 var occurrences = []family{{
 	name: "eventseries_occurrences_total",
-	help: "Emitted events, including dropped ones.",
+	help: "Emitted events, with dropped and without filtered ones.",
 	read: func(s *events.Stats, to *sender) { to.counter(float64(s.Occurrences)) },
 }}
 
 var byReason = []family{{
 	name:   "eventseries_occurrences_total",
-	help:   "Emitted events, including dropped ones, by controller, type and reason.",
+	help:   "Emitted events, with dropped and without filtered ones, by controller, type and reason.",
 	labels: []string{"controller", "type", "reason"},
 	read: func(s *events.Stats, to *sender) {
 		for _, r := range s.Reasons {

@@ -42,7 +42,7 @@
 // # Guarantees
 //
 //   - Nothing here starts a goroutine, reads a clock, does I/O, or calls code of the user under
-//     a lock, except Options.Accepts. The same calls with the same times have the same results.
+//     a lock. The same calls with the same times have the same results.
 //   - What was observed is in a write that Next returns sooner or later, or in a [Drop] with a
 //     reason.
 //   - Counts and times of one Event never go back.

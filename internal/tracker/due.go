@@ -26,10 +26,6 @@ func (r *rules) intervals(*Entry) heartbeat.Intervals {
 // offset returns the time since the epoch.
 func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
 
-// accepts reports whether occurrences of k are recorded. A pointer in place of the copy
-// would put the key of each occurrence on the heap.
-func (r *rules) accepts(k *series.Key) bool { return r.opts.Accepts == nil || r.opts.Accepts(*k) }
-
 // wall returns the wall time of a time since the epoch, in microseconds since 1970. It counts back
 // from now, so a wall clock that was set right since is believed.
 func (s *step) wall(at time.Duration) int64 { return s.now.Add(at - s.at).UnixMicro() }

@@ -111,10 +111,6 @@ func (e *Entry) isNew() bool {
 	return e.phase == unwritten && e.attempts == nil && e.stored.last == 0
 }
 
-// hasNoEvent reports whether no Event contains e, as far as is known. An Event that may be Ongoing,
-// because a response was lost, must be finished.
-func (e *Entry) hasNoEvent() bool { return e.isNew() || e.phase != live && e.state == series.Singleton }
-
 // name returns the name of the Event. k is the key. To compute it takes a microsecond, and to keep it 64 bytes.
 func (e *Entry) name(k *series.Key) string {
 	if e.salt == series.Salts {

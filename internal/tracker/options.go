@@ -35,10 +35,6 @@ type Options struct {
 
 	Tallies int // combinations that Tracker.Tallies counts by themselves
 
-	// Accepts reports whether occurrences of a key are recorded. If nil, all are. It is
-	// called under a lock. If its answers change, call [Tracker.Refilter].
-	Accepts func(series.Key) bool
-
 	// Seed is what is random in a tracker follows from, so that a test can repeat a history. If
 	// zero, it differs in each tracker.
 	Seed uint64
@@ -81,12 +77,9 @@ const (
 	DropNamespaceTerminating DropReason = "NamespaceTerminating"
 	DropNameTaken            DropReason = "NameTaken"
 	DropShutdown             DropReason = "Shutdown"
-
-	// DropFiltered: Options.Accepts does not accept the key. That is no loss.
-	DropFiltered DropReason = "Filtered"
 )
 
-// Losses are the reasons of losses: all but DropFiltered.
+// Losses are all reasons.
 var Losses = []DropReason{
 	DropTableFull, DropDenied, DropUnavailable, DropInvalidObject, DropInvalidType, DropRejected,
 	DropNamespaceNotFound, DropNamespaceTerminating, DropNameTaken, DropShutdown,

@@ -222,8 +222,6 @@ func (h *history) step() {
 		h.do("flush")
 	case pick < 94:
 		h.do("settled")
-	case pick < 95:
-		h.do("exclude %s", oneOf(h.rng, "", "", h.keys[0]))
 	case pick < 96:
 		h.delete()
 	case pick < 97 && h.restarts:
@@ -361,7 +359,6 @@ func (h *history) put() {
 func (h *history) drain() {
 	for range 3 {
 		for _, h.w = range h.worlds {
-			h.do("exclude")
 			for range 6 {
 				h.now += time.Hour + h.w.opts.MaxWindow + h.w.opts.EventTTL
 				h.arrive()

@@ -136,7 +136,7 @@ func TestConcurrentUse(t *testing.T) {
 	others.Go(func() {
 		rng := rand.New(rand.NewPCG(0, 3))
 		for !stop.Load() {
-			switch rng.IntN(8) {
+			switch rng.IntN(7) {
 			case 0:
 				h.tracker.Stats(h.now())
 			case 1:
@@ -149,8 +149,6 @@ func TestConcurrentUse(t *testing.T) {
 				h.tracker.Wake(h.now())
 			case 4:
 				h.tracker.Tallies()
-			case 5:
-				h.lose(h.tracker.Refilter(h.now()))
 			default:
 				h.lose(h.tracker.Advance(h.now()))
 			}

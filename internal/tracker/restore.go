@@ -16,7 +16,7 @@ import (
 //   - A series is ignored if its name or times are impossible, if it is over, or if it is
 //     known. The list may be out of date.
 //   - One that is Ongoing is Finished if it does not occur for its window from now. If it has
-//     not been written for long, or Options.Accepts excludes it, it is Finished at once.
+//     not been written for long, it is Finished at once.
 //
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.
@@ -43,7 +43,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	if isOngoing {
 		quiet -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
-	isAlive := quiet < t.opts.MaxWindow && t.accepts(&key)
+	isAlive := quiet < t.opts.MaxWindow
 	if !isAlive && !isOngoing || found.State.Closed() || t.size >= t.opts.Capacity/2 {
 		return false, nil
 	}

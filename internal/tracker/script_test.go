@@ -181,9 +181,6 @@ func run(w *world, now time.Duration, words []string) string {
 			w.tracker.Seal(DropReason(arg(1)))
 		case "clear":
 			w.do(func() []Drop { return w.tracker.Clear(DropReason(arg(1)), at) })
-		case "exclude":
-			w.excluded = arg(1)
-			w.do(func() []Drop { return w.tracker.Refilter(at) })
 		case "status":
 			return w.status(arg(1))
 		case "sizes":

@@ -120,14 +120,9 @@ func (t *table) dropped() (drops []Drop) {
 
 // reject drops an occurrence that belongs to no entry.
 func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
-	t.arrive(k)
-	t.lose(Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
-}
-
-// arrive counts an occurrence that belongs to no entry.
-func (t *table) arrive(k *series.Key) {
 	t.occurrences++
 	t.tallies.row(k).Occurrences++
+	t.lose(Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
 }
 
 func (t *table) lose(d Drop) {
@@ -210,16 +205,6 @@ func (t *table) count(e *Entry, was, is bool) {
 	}
 }
 
-// exclude ends e, which is not accepted any more.
-func (t *table) exclude(e *Entry, now time.Time) {
-	switch {
-	case e.hasNoEvent() && !t.sched.InFlight(e): // otherwise start does it, unless this request succeeds
-		t.drop(e, DropFiltered, now)
-	case e.isOngoing():
-		t.take(e, now, func(*step) { e.finish(series.Finished) })
-	}
-}
-
 // forget removes e, of which nothing is to be written any more.
 func (t *table) forget(e *Entry) {
 	if e.class != classNone {
@@ -244,11 +229,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 	s := t.step(e, now)
 	e.tick(&s)
 	kind, k := e.need(s.at), e.Key()
-	isExcluded := kind != none && e.hasNoEvent() && !t.accepts(&k)
-	if isExcluded {
-		s.lost, s.reason, s.isOver = e.unstored(), DropFiltered, true
-	}
-	if isExcluded || kind == none {
+	if kind == none {
 		t.sched.Done(e, schedule.Response{}, s.at)
 		t.settle(e, &s)
 		return nil, false

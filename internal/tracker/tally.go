@@ -14,7 +14,7 @@ type TallyKey struct{ Controller, Type, Reason string }
 // Tally is a row of [Tracker.Tallies].
 type Tally struct {
 	TallyKey
-	Occurrences uint64 // that arrived, including dropped and filtered ones
+	Occurrences uint64 // that arrived, including dropped ones
 	Ongoing     int    // series at the moment
 }
 

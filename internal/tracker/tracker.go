@@ -90,12 +90,9 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	hash := hashOf(t.seed, k)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case t.sealed != "":
+	if t.sealed != "" {
 		t.reject(k, o, t.sealed)
-	case !t.accepts(k):
-		t.reject(k, o, DropFiltered)
-	default:
+	} else {
 		t.occurrences++
 		own := t.under(hash, k, o.DistinctNotes)
 		t.observe(hash, &own, o, now)
@@ -224,22 +221,6 @@ func (t *Tracker) inParts(do func(*Entry)) {
 	}
 }
 
-// Refilter carries out a change of what Options.Accepts accepts. What it excludes and no
-// Event contains is not written; Refilter returns it as DropFiltered. The other Ongoing
-// series that it excludes are over: their last write says Finished, with their exact counts.
-//
-// Observe asks Accepts under the lock, so all that was accepted before the change is tracked when
-// Refilter looks. Count need not ask, because each Ongoing series is accepted.
-func (t *Tracker) Refilter(now time.Time) (drops []Drop) {
-	t.inParts(func(e *Entry) {
-		if k := e.Key(); !t.accepts(&k) {
-			t.exclude(e, now)
-			drops = append(drops, t.dropped()...)
-		}
-	})
-	return drops
-}
-
 // Hurry is for a shutdown: failed writes are retried soon, and what the server denies is dropped.
 func (t *Tracker) Hurry(now time.Time) {
 	t.mu.Lock()
@@ -264,16 +245,10 @@ func (t *Tracker) Clear(reason DropReason, now time.Time) (drops []Drop) {
 	return drops
 }
 
-// Reject drops an occurrence of k for a reason of the caller, who does not pass it to Observe. With
-// DropFiltered it returns and allocates nothing.
+// Reject drops an occurrence of k for a reason of the caller, who does not pass it to Observe.
 func (t *Tracker) Reject(k *series.Key, o Occurrence, reason DropReason) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if reason == DropFiltered {
-		t.arrive(k)
-		t.lost[reason]++
-		return nil
-	}
 	t.reject(k, o, reason)
 	return t.dropped()
 }

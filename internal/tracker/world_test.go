@@ -62,9 +62,8 @@ type world struct {
 	opts     Options
 	tracker  *Tracker
 	remote   *server
-	lives    int // how many processes there were before
-	distinct int // how many notes of a tuple have series of their own
-	excluded string
+	lives    int                   // how many processes there were before
+	distinct int                   // how many notes of a tuple have series of their own
 	keys     map[series.Key]string // the short names of keys
 	age      time.Duration         // of the tracker when its process begins
 
@@ -107,8 +106,7 @@ type listed struct {
 func newWorld(t *testing.T, opts Options, remote *server) *world {
 	w := &world{t: t, opts: opts.WithDefaults(), remote: remote, keys: remote.keys}
 	w.opts.Seed = cmp.Or(w.opts.Seed, uint64(markRange)) // no mark
-	w.opts.Accepts = func(k series.Key) bool { return w.excluded == "" || tupleOf(w.keys[k]) != w.excluded }
-	w.lives = 1000 * len(remote.worlds) // leaders have different instances
+	w.lives = 1000 * len(remote.worlds)                  // leaders have different instances
 	remote.worlds = append(remote.worlds, w)
 	w.begun(0)
 	return w
@@ -230,7 +228,7 @@ func (w *world) lose(drops []Drop, before map[string]*Entry, seen string, own id
 		}
 		switch {
 		case own == nil || key != seen && key != tupleOf(seen)+":rest":
-		case d.Reason == w.tracker.sealed || d.Reason == DropFiltered: // it was not observed
+		case d.Reason == w.tracker.sealed: // it was not observed
 			lost, own = own, nil
 		case d.Count > lost.len():
 			lost, own = lost.or(own), nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/eventstest"
+	"github.com/eventseries/eventseries/series"
 )
 
 func TestOptions(t *testing.T) {
@@ -39,6 +40,7 @@ func TestFilter(t *testing.T) {
 	flag := flag.NewFlagSet("program", flag.ContinueOnError)
 	var filter events.Filter
 	flag.Var(&filter, "event-filter", "which events to record, such as reason!=Synced")
+	opts := events.Options{Filter: filter.Selects}
 
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode([]byte(read(t, "test/docs/filter.yaml")), nil, nil)
 	require.NoError(t, err)
@@ -46,6 +48,8 @@ func TestFilter(t *testing.T) {
 	require.True(t, ok)
 	follow(t.Context(), configMap, &filter)
 	assert.Equal(t, configMap.Data["event-filter"], filter.String())
+	assert.True(t, opts.Filter(series.Key{Type: "Warning"}))
+	assert.False(t, opts.Filter(series.Key{Type: "Normal", Reason: "Synced"}))
 	configMap.Data["event-filter"] = "no selector"
 	before := filter.String()
 	follow(t.Context(), configMap, &filter)
