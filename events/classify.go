@@ -14,56 +14,53 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/eventclient"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
 // classify returns what the response of the sink to a create or a list, or else to a patch, means.
-func classify(err error, creates bool) tracker.Result {
+func classify(err error, creates bool) tracker.Response {
 	if err == nil {
-		return tracker.Result{Outcome: tracker.Written}
+		return tracker.Response{Outcome: schedule.Written}
 	}
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		// The connection failed, a timeout passed, or the response makes no sense.
 		var op *net.OpError
-		result := tracker.Result{Outcome: tracker.Troubled, Unsent: errors.As(err, &op) && op.Op == "dial"}
+		outcome := schedule.Troubled
 		if isLocal(err) {
-			result.Local, result.Reason = true, tracker.DropRejected
+			outcome = schedule.Refused
 		}
-		return result
+		return tracker.Response{Outcome: outcome, MayBeStored: !errors.As(err, &op) || op.Op != "dial"}
 	}
 
 	s := status.Status()
-	result := tracker.Result{Outcome: tracker.Refused}
+	r := tracker.Response{Outcome: schedule.Refused}
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
-		result.RetryAfter = time.Duration(s.Details.RetryAfterSeconds) * time.Second
+		r.Pause = time.Duration(s.Details.RetryAfterSeconds) * time.Second
 	}
-	reason := tracker.DropRejected
 	switch {
-	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && result.RetryAfter > 0:
-		result.Outcome = tracker.PushedBack
+	case s.Code == http.StatusTooManyRequests, s.Code == http.StatusServiceUnavailable && r.Pause > 0:
+		r.Outcome = schedule.PushedBack
 	case s.Code == http.StatusForbidden && apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		reason = tracker.DropNamespaceTerminating
+		r.Never = tracker.DropNamespaceTerminating
 	case s.Code == http.StatusUnauthorized, s.Code == http.StatusForbidden:
-		result.Outcome = tracker.Denied
+		r.Outcome = schedule.Denied
 	case s.Code == http.StatusRequestTimeout, s.Code >= 500, s.Code < 400, apierrors.IsUnexpectedServerError(err),
 		s.Code == http.StatusConflict && creates && s.Reason != metav1.StatusReasonAlreadyExists:
 		// Without a Status, which is unexpected, the response comes from a proxy, or from a server that
 		// does not serve the API.
-		result.Outcome = tracker.Troubled
+		r.Outcome, r.MayBeStored = schedule.Troubled, true
 	case s.Code == http.StatusNotFound && !creates:
-		result.Outcome = tracker.Gone
+		r.Outcome = schedule.Gone
 	case s.Code == http.StatusNotFound:
-		reason = tracker.DropNamespaceNotFound
+		r.Never = tracker.DropNamespaceNotFound
 	case s.Code == http.StatusConflict && creates:
-		result.Outcome = tracker.Taken
+		r.Outcome = schedule.Taken
 	case s.Code == http.StatusConflict:
-		result.Outcome = tracker.Changed
+		r.Outcome = schedule.Changed
 	}
-	if result.Outcome == tracker.Refused {
-		result.Reason = reason
-	}
-	return result
+	return r
 }
 
 // isAnswer reports whether a server has answered.

@@ -21,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -29,42 +30,42 @@ import (
 func TestClassify(t *testing.T) {
 	const create, patch = "create", "patch"
 	kind := eventsv1.SchemeGroupVersion.WithKind("Event").GroupKind()
-	inTrouble := tracker.Result{Outcome: tracker.Troubled}
-	local := tracker.Result{Outcome: tracker.Troubled, Local: true, Reason: tracker.DropRejected}
-	rejected := tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropRejected}
+	inTrouble := tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}
+	local := tracker.Response{Outcome: schedule.Refused, MayBeStored: true}
+	rejected := tracker.Response{Outcome: schedule.Refused}
 
 	for _, tt := range []struct {
 		name  string
 		err   error
 		verbs string // empty: the same for both
-		want  tracker.Result
+		want  tracker.Response
 	}{
-		{name: "success", err: nil, want: tracker.Result{Outcome: tracker.Written}},
+		{name: "success", err: nil, want: tracker.Response{Outcome: schedule.Written}},
 
 		// Push-back.
-		{name: "429", err: statusError(429, 0), want: tracker.Result{Outcome: tracker.PushedBack}},
-		{name: "429 with Retry-After", err: statusError(429, 7), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
-		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 3 * time.Second}},
-		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: tracker.Result{Outcome: tracker.PushedBack}},
-		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: math.MaxInt32 * time.Second}},
-		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: tracker.Result{Outcome: tracker.PushedBack}},
-		{name: "503 with Retry-After", err: statusError(503, 9), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 9 * time.Second}},
-		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: tracker.Result{Outcome: tracker.PushedBack, RetryAfter: math.MaxInt32 * time.Second}},
+		{name: "429", err: statusError(429, 0), want: tracker.Response{Outcome: schedule.PushedBack}},
+		{name: "429 with Retry-After", err: statusError(429, 7), want: tracker.Response{Outcome: schedule.PushedBack, Pause: 7 * time.Second}},
+		{name: "429 as client-go makes it", err: apierrors.NewTooManyRequests("slow down", 3), want: tracker.Response{Outcome: schedule.PushedBack, Pause: 3 * time.Second}},
+		{name: "429 without details", err: &apierrors.StatusError{ErrStatus: metav1.Status{Code: 429}}, want: tracker.Response{Outcome: schedule.PushedBack}},
+		{name: "429 with an endless Retry-After", err: statusError(429, math.MaxInt32), want: tracker.Response{Outcome: schedule.PushedBack, Pause: math.MaxInt32 * time.Second}},
+		{name: "429 with a Retry-After that overflowed", err: statusError(429, math.MinInt32), want: tracker.Response{Outcome: schedule.PushedBack}},
+		{name: "503 with Retry-After", err: statusError(503, 9), want: tracker.Response{Outcome: schedule.PushedBack, Pause: 9 * time.Second}},
+		{name: "503 with an endless Retry-After", err: statusError(503, math.MaxInt32), want: tracker.Response{Outcome: schedule.PushedBack, Pause: math.MaxInt32 * time.Second}},
 
 		// Trouble.
 		{name: "503", err: statusError(503, 0), want: inTrouble},
 		{name: "503 as client-go makes it", err: apierrors.NewServiceUnavailable("starting"), want: inTrouble},
 		{name: "500", err: apierrors.NewInternalError(errors.New("etcd")), want: inTrouble},
-		{name: "500 with Retry-After", err: apierrors.NewServerTimeout(eventResource, "create", 2), want: tracker.Result{Outcome: tracker.Troubled, RetryAfter: 2 * time.Second}},
+		{name: "500 with Retry-After", err: apierrors.NewServerTimeout(eventResource, "create", 2), want: tracker.Response{Outcome: schedule.Troubled, MayBeStored: true, Pause: 2 * time.Second}},
 		{name: "502", err: statusError(502, 0), want: inTrouble},
-		{name: "504", err: apierrors.NewTimeoutError("etcd", 1), want: tracker.Result{Outcome: tracker.Troubled, RetryAfter: time.Second}},
+		{name: "504", err: apierrors.NewTimeoutError("etcd", 1), want: tracker.Response{Outcome: schedule.Troubled, MayBeStored: true, Pause: time.Second}},
 		{name: "408", err: statusError(408, 0), want: inTrouble},
 		{name: "status without a code", err: &apierrors.StatusError{}, want: inTrouble},
 		{name: "unexpected object", err: &apierrors.UnexpectedObjectError{Object: &corev1.Pod{}}, want: inTrouble},
 		{name: "deadline", err: context.DeadlineExceeded, want: inTrouble},
 		{name: "cancelled", err: context.Canceled, want: inTrouble},
 		{name: "timeout", err: urlError(os.ErrDeadlineExceeded), want: inTrouble},
-		{name: "connection refused", err: urlError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), want: tracker.Result{Outcome: tracker.Troubled, Unsent: true}},
+		{name: "connection refused", err: urlError(&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}), want: tracker.Response{Outcome: schedule.Troubled}},
 		{name: "connection reset", err: urlError(&net.OpError{Op: "read", Err: os.NewSyscallError("read", syscall.ECONNRESET)}), want: inTrouble},
 		{name: "EOF", err: urlError(io.EOF), want: inTrouble},
 		{name: "unexpected EOF", err: io.ErrUnexpectedEOF, want: inTrouble},
@@ -75,17 +76,17 @@ func TestClassify(t *testing.T) {
 		{name: "404 of a proxy", err: apierrors.NewGenericServerResponse(404, "post", eventResource, "", "default backend - 404", 0, true), want: inTrouble},
 
 		// The Event is gone, or exists already.
-		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Gone}},
-		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropNamespaceNotFound}},
-		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: tracker.Result{Outcome: tracker.Taken}},
-		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: tracker.Result{Outcome: tracker.Changed}},
+		{name: "404", err: apierrors.NewNotFound(eventResource, "x"), verbs: patch, want: tracker.Response{Outcome: schedule.Gone}},
+		{name: "404", err: apierrors.NewNotFound(corev1.Resource("namespaces"), "ns"), verbs: create, want: tracker.Response{Outcome: schedule.Refused, Never: tracker.DropNamespaceNotFound}},
+		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: create, want: tracker.Response{Outcome: schedule.Taken}},
+		{name: "409 AlreadyExists", err: apierrors.NewAlreadyExists(eventResource, "x"), verbs: patch, want: tracker.Response{Outcome: schedule.Changed}},
 		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: create, want: inTrouble},
-		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: patch, want: tracker.Result{Outcome: tracker.Changed}},
+		{name: "409 Conflict", err: apierrors.NewConflict(eventResource, "x", errors.New("modified")), verbs: patch, want: tracker.Response{Outcome: schedule.Changed}},
 
 		// Credentials and RBAC.
-		{name: "401", err: apierrors.NewUnauthorized("expired"), want: tracker.Result{Outcome: tracker.Denied}},
-		{name: "403", err: apierrors.NewForbidden(eventResource, "x", errors.New("no")), want: tracker.Result{Outcome: tracker.Denied}},
-		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: tracker.Result{Outcome: tracker.Refused, Reason: tracker.DropNamespaceTerminating}},
+		{name: "401", err: apierrors.NewUnauthorized("expired"), want: tracker.Response{Outcome: schedule.Denied}},
+		{name: "403", err: apierrors.NewForbidden(eventResource, "x", errors.New("no")), want: tracker.Response{Outcome: schedule.Denied}},
+		{name: "403 NamespaceTerminating", err: namespaceTerminating(), want: tracker.Response{Outcome: schedule.Refused, Never: tracker.DropNamespaceTerminating}},
 
 		// Malformed.
 		{name: "400", err: apierrors.NewBadRequest("no"), want: rejected},

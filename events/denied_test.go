@@ -34,9 +34,8 @@ func TestPermissionIsASwitch(t *testing.T) {
 		}
 		hour()
 		w.server.script(always(apierrors.NewForbidden(eventResource, "x", errors.New("no role"))))
-		for _, most := range []int{20, 14, 2, 2, 2} {
-			// Each series is tried after 1, 2, 4 seconds and so on, then each 5 minutes, and
-			// after an hour and a half each 40 minutes.
+		for _, most := range []int{20, 13, 13, 13, 13} {
+			// Each series is tried after 1, 2, 4 seconds and so on, then each 5 minutes.
 			assertBetween(t, series/2, most*series, hour())
 			stats := w.broadcaster.Stats()
 			assert.Equal(t, series, stats.Tracked)
@@ -48,7 +47,7 @@ func TestPermissionIsASwitch(t *testing.T) {
 		assertBetween(t, 3*60*series, 5*60*series, int(stats.Dropped[DropDenied]))
 
 		w.server.script(nil)
-		time.Sleep(55 * time.Minute)
+		time.Sleep(6 * time.Minute)
 		assert.Zero(t, w.broadcaster.Stats().Waiting)
 		assert.Equal(t, stats.Dropped, w.broadcaster.Stats().Dropped)
 	})
@@ -81,13 +80,13 @@ func TestDeniedLoopsLoseTheSame(t *testing.T) {
 	}
 }
 
-// If a role is withdrawn for all namespaces, a recorder with many series has about one
-// request a second denied, and with many namespaces one in two minutes for each.
+// If a role is withdrawn for all namespaces, a recorder with many series has at most a request a second
+// denied in each namespace, and one in 5 minutes for each series.
 func TestAllNamespacesAreDenied(t *testing.T) {
 	workload.Large(t)
 	const series = 2000
 	type limit struct{ namespaces, most int }
-	for _, l := range workload.Some(limit{200, 6000}, limit{20, 3700}) {
+	for _, l := range workload.Some(limit{200, 36_000}, limit{20, 36_000}) {
 		runInBubble(t, fmt.Sprint(l.namespaces), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(403, 0)))
 			for hour := range 3 {
@@ -202,7 +201,7 @@ func TestSomeObjectsAreDenied(t *testing.T) {
 					for i := range denied {
 						requests := w.requestsFor(i)
 						if code == 403 {
-							assert.LessOrEqual(t, len(requests), 60)
+							assert.LessOrEqual(t, len(requests), 300)
 						}
 					}
 					if dropped := w.broadcaster.Stats().Dropped; code == 403 || emits { // otherwise it may be an outage

@@ -19,8 +19,8 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// requestTimeout ends a request without a response. One whose sink obeys never hangs.
-const requestTimeout = schedule.HangsAfter / 2
+// requestTimeout ends a request without a response. API servers end one after a minute.
+const requestTimeout = 30 * time.Second
 
 // newLimiter returns the limiter of Options.QPS. Package rate computes delays that overflow if they are
 // longer than some years. The burst is an int.
@@ -38,6 +38,7 @@ func newLimiter(opts Options) *rate.Limiter {
 // one if it can be made then. Otherwise run starts that at its time.
 type dispatcher struct {
 	b      *Broadcaster
+	limit  rate.Limit      // of b.limiter; constant
 	ctx    context.Context // ends when the dispatcher is stopped. No request begins after that
 	cancel context.CancelFunc
 	// wake has room for one. Invariant: after each change that can make a write possible before
@@ -50,14 +51,15 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
-	mu       sync.Mutex    // guards tokens, the choice of the next write, and what follows
+	mu       sync.Mutex    // guards the limiter, the choice of the next write, and what follows
+	tokenAt  time.Time     // when the limiter permits the next request
 	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
 	took     time.Duration // for how long that request was in flight
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, wake: make(chan struct{}, 1)}
+	d := &dispatcher{b: b, limit: b.limiter.Limit(), wake: make(chan struct{}, 1)}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
 	b.dispatcher.Store(d)
@@ -86,13 +88,13 @@ func (d *dispatcher) run() {
 	defer deadline.stop()
 	for d.ctx.Err() == nil {
 		detached := d.b.detached()
-		w, next := d.take(detached != nil)
+		w, wake := d.next(detached != nil)
 		if w != nil {
 			d.goroutines.Go(func() { d.work(w) })
 			continue
 		}
 		select {
-		case <-deadline.set(earlier(next, d.b.report.lost(d.b.logger(), nil, nil, false))):
+		case <-deadline.set(earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false))):
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
@@ -100,46 +102,51 @@ func (d *dispatcher) run() {
 	}
 }
 
-// take handles deadlines, and returns a write to make now, which has a token of the rate limiter. If there
-// is none, next is when to come back. It is zero if time alone changes nothing.
-func (d *dispatcher) take(detached bool) (w *tracker.Write, next time.Time) {
-	b := d.b
-	b.drop(b.logger(), nil, b.tracker.Advance(b.clock.Now()))
-	w, drops, next := d.takeToken(detached)
-	b.drop(b.logger(), nil, drops)
-	return w, next
+// next returns a write to make now, which has a token of the rate limiter. If there is none, wake is when to come
+// back: zero if time alone changes nothing.
+func (d *dispatcher) next(detached bool) (w *tracker.Write, wake time.Time) {
+	w, drops, wake := d.nextLocked(detached)
+	d.b.drop(d.b.logger(), nil, drops)
+	return w, wake
 }
 
-func (d *dispatcher) takeToken(detached bool) (w *tracker.Write, drops []tracker.Drop, next time.Time) {
-	d.mu.Lock() // time must not go back for the limiter, and a token can be returned before another one is taken
+func (d *dispatcher) nextLocked(detached bool) (w *tracker.Write, drops []tracker.Drop, wake time.Time) {
+	d.mu.Lock() // a token can be taken by one request only
 	defer d.mu.Unlock()
 	now := d.b.clock.Now()
-	if detached {
-		advance, _ := d.b.tracker.Wake(now)
-		return nil, nil, advance
+	mayStart := !detached && (!d.tokenAt.After(now) || d.hurry.Load())
+	w, drops, wake = d.b.tracker.Next(now, mayStart)
+	switch {
+	case w != nil:
+		d.charge(now)
+	case !detached && !mayStart:
+		wake = earlier(wake, d.tokenAt)
 	}
-	token := d.b.limiter.ReserveN(now, 1)
-	delay := token.DelayFrom(now)
-	if delay == 0 || d.hurry.Load() {
-		if w, drops, _ = d.b.tracker.Next(now); w != nil {
-			return w, drops, now
-		}
-		delay = 0
-	}
-	token.CancelAt(now)
-	advance, request := d.b.tracker.Wake(now)
-	if until := now.Add(delay); !request.IsZero() && request.Before(until) {
-		request = until
-	}
-	return nil, drops, earlier(advance, request)
+	return w, drops, wake
 }
 
-// reserve takes the next token of a rate limiter, and returns after which delay it can be used.
-func (d *dispatcher) reserve(limiter *rate.Limiter) time.Duration {
+// charge takes a token of the rate limiter for a request at the time now. d.mu is locked.
+func (d *dispatcher) charge(now time.Time) {
+	limiter := d.b.limiter
+	limiter.ReserveN(now, 1)
+	d.tokenAt = now
+	if missing := 1 - limiter.TokensAt(now); missing > 0 && d.limit < rate.Inf {
+		d.tokenAt = now.Add(time.Duration(math.Ceil(missing / float64(d.limit) * float64(time.Second))))
+	}
+}
+
+// awaitToken takes the next token of the rate limiter, and waits until it can be used. It returns the error of ctx if that
+// ends before.
+func (d *dispatcher) awaitToken(ctx context.Context) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	now := d.b.clock.Now()
-	return limiter.ReserveN(now, 1).DelayFrom(now)
+	delay := d.tokenAt.Sub(now)
+	d.charge(now)
+	d.mu.Unlock()
+	if delay <= 0 {
+		return nil
+	}
+	return d.sleep(ctx, delay)
 }
 
 // earlier returns the earlier of two times, which are zero for never.
@@ -158,8 +165,9 @@ func (d *dispatcher) work(w *tracker.Write) {
 		if d.ctx.Err() != nil {
 			return
 		}
-		w, _ = d.take(d.b.detached() != nil)
-		d.poke() // the response can permit more than one, or set a deadline that run does not know
+		if w, _ = d.next(d.b.detached() != nil); w != nil {
+			d.poke() // the response can permit more than one, or set a deadline that run does not know
+		}
 	}
 }
 
@@ -171,7 +179,7 @@ var errExited = errors.New("events: sink called runtime.Goexit, as FailNow of a 
 func (d *dispatcher) write(w *tracker.Write) {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	began := d.b.clock.Now()
-	result, err := tracker.Result{Outcome: tracker.Troubled}, errExited
+	result, err := tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, errExited
 	defer func() {
 		cancel()
 		d.apply(w, result, err, began)
@@ -179,7 +187,7 @@ func (d *dispatcher) write(w *tracker.Write) {
 	result, err = d.send(ctx, w)
 }
 
-func (d *dispatcher) apply(w *tracker.Write, result tracker.Result, err error, began time.Time) {
+func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error, began time.Time) {
 	b := d.b
 	answered := b.clock.Now()
 	took := answered.Sub(began)
@@ -243,7 +251,7 @@ func (d *dispatcher) untilHopeless(ctx context.Context) error {
 	}
 }
 
-func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result, error) {
+func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Response, error) {
 	var stored *eventsv1.Event
 	result, err := d.callSink(w.Creates(), func() (err error) {
 		event := w.Series.Event() // of which a patch needs the namespace and the name
@@ -263,12 +271,12 @@ func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Result
 
 // callSink calls the sink. A panic of the sink, or of the methods of its error, becomes an error. A pause
 // is no longer than EventTTL: what waits for longer is lost.
-func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.Result, err error) {
+func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.Response, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			result, err = tracker.Result{Outcome: tracker.Troubled}, fmt.Errorf("events: sink panicked: %s", eventtext.Panic(r))
+			result, err = tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, fmt.Errorf("events: sink panicked: %s", eventtext.Panic(r))
 		}
-		result.RetryAfter = min(result.RetryAfter, d.b.opts.EventTTL)
+		result.Pause = min(result.Pause, d.b.opts.EventTTL)
 	}()
 	if err = call(); err != nil {
 		_ = err.Error() // the logger calls it later

@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/eventseries/eventseries/series"
+
+	"github.com/eventseries/eventseries/internal/schedule"
 )
 
 // Delays double, with up to a fifth on top, and never end. A success resets them.
@@ -25,7 +27,7 @@ func TestBackOff(t *testing.T) {
 	}{
 		{429, 16 * time.Second, time.Minute, 6},
 		{500, retryMax, 6 * time.Hour, 100},
-		{403, 5 * time.Minute, time.Hour, 15},
+		{403, 5 * time.Minute, 59 * time.Minute, 15},
 	} {
 		runInBubble(t, fmt.Sprint(tt.code), Options{}, func(t *testing.T, w *world) {
 			w.server.script(always(statusError(tt.code, 0)))
@@ -139,7 +141,7 @@ func TestAllWorkersWriteAfterAFault(t *testing.T) {
 			w.flush(t)
 			synctest.Wait()
 			assert.Len(t, w.server.list(), 40)
-			assert.Equal(t, minWorkers, most())
+			assert.Equal(t, schedule.MaxPlaces, most())
 			assert.Equal(t, atRest, goroutines(t))
 		})
 	}

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,11 +35,10 @@ const defaultListLimit = 2_000
 // goroutine makes one request at a time. Nothing waits for it: a series that occurs before it
 // is listed finds its Event by its name.
 type lists struct {
-	b       *Broadcaster
-	from    EventLister   // nil if nothing is listed
-	limiter *rate.Limiter // that of writes, unless a test replaces that: each request takes a token
-	wake    chan struct{} // has room for one; see run
-	jitter  func(time.Duration) time.Duration
+	b      *Broadcaster
+	from   EventLister   // nil if nothing is listed
+	wake   chan struct{} // has room for one; see run
+	jitter func(time.Duration) time.Duration
 
 	identities *lru.Cache // of the recorders, if the scope is SameInstance
 
@@ -65,7 +63,7 @@ type list struct {
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
 	l := &lists{
-		b: b, limiter: b.limiter, wake: make(chan struct{}, 1), jitter: jitter,
+		b: b, wake: make(chan struct{}, 1), jitter: jitter,
 		identities: lru.New(schedule.MaxRemembered), known: lru.New(schedule.MaxRemembered),
 	}
 	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
@@ -141,7 +139,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if delay := d.reserve(l.limiter); delay > 0 && d.sleep(d.ctx, delay) != nil || d.hurry.Load() {
+			if d.awaitToken(d.ctx) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {
@@ -150,7 +148,7 @@ func (l *lists) run(d *dispatcher) {
 				l.mu.Unlock()
 			}
 			// Writes do not wait in line for a token: they get at least every other one.
-			_ = d.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(l.b.limiter.Limit())))
+			_ = d.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
 			continue
 		}
 		select {
@@ -169,7 +167,7 @@ func (l *lists) putLocked(of *list) {
 // make makes the next request of a list: the question, or one for a page. It reports whether
 // the list goes on.
 func (l *lists) make(d *dispatcher, of *list) (more bool) {
-	var result tracker.Result
+	var result tracker.Response
 	var err error
 	if of.counted {
 		result, err = l.readPage(d, of)
@@ -182,10 +180,10 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 	var delay time.Duration
 	switch {
-	case isExpired, !result.Outcome.Handled():
+	case isExpired, !result.Outcome.Handled(), result.MayBeStored: // a sink has failed
 		of.failures++
 		delay, more = schedule.Delay(uint8(min(of.failures, math.MaxUint8))), true
-	case result.Outcome == tracker.Denied: // the permission can come late, if a role is created after the Deployment
+	case result.Outcome == schedule.Denied: // the permission can come late, if a role is created after the Deployment
 		of.denials++
 		delay = schedule.RetryMax << min(of.denials, 20)
 		more = now.Add(delay).Before(of.until)
@@ -197,12 +195,12 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		of.restarts++
 		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
 	}
-	of.at = now.Add(max(l.jitter(delay), result.RetryAfter))
+	of.at = now.Add(max(l.jitter(delay), result.Pause))
 	return more
 }
 
 // count asks how many Events there are, whosever they are.
-func (l *lists) count(d *dispatcher, of *list) (tracker.Result, error) {
+func (l *lists) count(d *dispatcher, of *list) (tracker.Response, error) {
 	// With a selector, the server does not return how many Events remain.
 	answer, result, err := l.request(d, of.namespace, metav1.ListOptions{Limit: 1})
 	if err != nil {
@@ -218,7 +216,7 @@ func (l *lists) count(d *dispatcher, of *list) (tracker.Result, error) {
 }
 
 // readPage lists a page, and restores its series.
-func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
+func (l *lists) readPage(d *dispatcher, of *list) (tracker.Response, error) {
 	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
 		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
@@ -241,7 +239,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Result, error) {
 	return result, nil
 }
 
-func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Result, err error) {
+func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Response, err error) {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
 	began := l.b.clock.Now()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -23,13 +24,6 @@ import (
 const (
 	defaultQPS             = 50
 	defaultShutdownTimeout = 10 * time.Second
-)
-
-// How many requests can be in flight at a time, which bounds how many a server gets before the
-// recorder knows that it pushes back. They suffice for QPS if a response takes 80 ms.
-const (
-	workersPerQPS = 0.08
-	minWorkers    = int(defaultQPS * workersPerQPS)
 )
 
 // maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
@@ -133,9 +127,8 @@ type Options struct {
 	// If negative, there is no limit. If zero, 50.
 	//
 	// A limit of less than one request per year is one per year. The rate limiter of the client is
-	// not used; see [EventSinkImpl]. The number of requests in flight is limited to 4, or to
-	// QPS × 0.08 if that is more, up to 32: that suffices for QPS if a response takes 80
-	// milliseconds. Up to 100 that take longer than 100 milliseconds do not count.
+	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5, at most
+	// 32. Those that take longer than 100 milliseconds do not count.
 	//
 	// Shutdown ignores QPS, because what it has no time for is lost. Each request that the server
 	// handles then permits one more at a time, up to 32, until the server pushes back.
@@ -262,7 +255,12 @@ func (o Options) tracker() tracker.Options {
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	o.Scope = cmp.Or(o.Scope, SameInstance)
-	o.workers = cmp.Or(o.workers, max(int(min(o.QPS*workersPerQPS, schedule.MaxPlaces)), minWorkers))
+	if o.workers == 0 { // as many as a burst takes with slow responses, so that QPS is the limit
+		o.workers = schedule.MaxPlaces
+		if limiter := newLimiter(o); limiter.Limit() < rate.Inf {
+			o.workers = int(min(math.Ceil(float64(limiter.Burst())*schedule.SlowAfter.Seconds()), schedule.MaxPlaces))
+		}
+	}
 	if o.ListLimit == 0 && o.Scope == SameController {
 		o.ListLimit = tracker.Options{}.WithDefaults().Capacity
 	}

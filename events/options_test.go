@@ -57,7 +57,7 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 func TestOptionsDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
 	assert.EqualValues(t, 50, o.QPS)
-	for qps, want := range map[float32]int{-1: 4, 0: 4, 1: 4, 75: 6, 400: 32, math.MaxFloat32: 32} {
+	for qps, want := range map[float32]int{-1: 32, 0: 10, 1: 1, 76: 16, 400: 32, math.MaxFloat32: 32} {
 		assert.Equal(t, want, Options{QPS: qps}.withDefaults().workers, qps)
 	}
 	assert.Equal(t, 10*time.Second, o.ShutdownTimeout)

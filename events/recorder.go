@@ -123,9 +123,7 @@ func (r *recorder) record(o *occurrence) {
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
 	if counted {
-		if b.tracker.Describe(entry, details, now) {
-			b.poke()
-		}
+		b.tracker.Describe(entry, details, now)
 	} else {
 		b.drop(r.log(), nil, b.tracker.Observe(&key, details, now))
 		r.emitted.Do(func() { b.lists.add(r.identity.Controller) })

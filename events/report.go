@@ -79,18 +79,18 @@ type failure struct {
 const failureTTL = 24 * time.Hour
 
 // wrote reports the response to a write.
-func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
+func (r *reporter) wrote(w *tracker.Write, result tracker.Response, err error) {
 	if logger := r.b.logger().V(4); logger.Enabled() { // the values take a microsecond
 		logger.Info("Sent an event", "write", w.Kind.String(), "outcome", result.Outcome.String(),
 			"event", klog.KRef(w.Series.Namespace, w.Series.Name), "count", w.Series.Count, "waited", w.Waited, "err", err)
 	}
 	of := requests{w.Series.Namespace, verbOf(w)}
 	switch {
-	case result.Outcome == tracker.Written:
+	case result.Outcome == schedule.Written:
 		r.works(of)
-	case result.Outcome == tracker.Denied:
+	case result.Outcome == schedule.Denied:
 		r.failed(of, err, hint(&w.Series.Key)...)
-	case result.Local:
+	case result.Outcome == schedule.Refused && result.Never == "":
 		r.failed(requests{of.namespace, single}, err, "event", klog.KRef(of.namespace, w.Series.Name))
 	case !result.Outcome.Handled():
 		r.failed(of, err, "event", klog.KRef(of.namespace, w.Series.Name))
@@ -100,12 +100,12 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Result, err error) {
 }
 
 // noteList reports the response to a list.
-func (b *Broadcaster) noteList(controller, namespace string, outcome tracker.Outcome, err error) {
+func (b *Broadcaster) noteList(controller, namespace string, outcome schedule.Outcome, err error) {
 	of := requests{namespace, "list"}
 	switch {
 	case err == nil:
 		b.report.works(of)
-	case outcome == tracker.Denied:
+	case outcome == schedule.Denied:
 		b.logger().V(2).Info("Missing permission to list events. Series of earlier processes are found by name",
 			"reportingController", controller, "namespace", namespace, "err", err)
 	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):

@@ -75,7 +75,7 @@ func TestPermissionComesLate(t *testing.T) {
 				w.minutes(24*60-late-7, loops...)
 				assert.Equal(t, dropped, w.droppedFor(), "dropped although they are permitted")
 				for pod := range denied {
-					assert.LessOrEqual(t, len(w.requestsFor(pod)), 60)
+					assert.LessOrEqual(t, len(w.requestsFor(pod)), 300)
 				}
 			})
 		}

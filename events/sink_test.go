@@ -15,6 +15,7 @@ import (
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 
 	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -67,12 +68,12 @@ func TestSinkDoesNotRetry(t *testing.T) {
 	for _, tt := range []struct {
 		code int
 		body string
-		want tracker.Result
+		want tracker.Response
 	}{
-		{429, refusalText, tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
-		{429, refusalStatus, tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
-		{503, "not ready", tracker.Result{Outcome: tracker.PushedBack, RetryAfter: 7 * time.Second}},
-		{500, "panic", tracker.Result{Outcome: tracker.Troubled, RetryAfter: 7 * time.Second}},
+		{429, refusalText, tracker.Response{Outcome: schedule.PushedBack, Pause: 7 * time.Second}},
+		{429, refusalStatus, tracker.Response{Outcome: schedule.PushedBack, Pause: 7 * time.Second}},
+		{503, "not ready", tracker.Response{Outcome: schedule.PushedBack, Pause: 7 * time.Second}},
+		{500, "panic", tracker.Response{Outcome: schedule.Troubled, MayBeStored: true, Pause: 7 * time.Second}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			tr := &eventclienttest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {"7"}}, Body: tt.body}
@@ -97,7 +98,7 @@ func TestSinkRejectsForeignResponses(t *testing.T) {
 	_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
 	for _, err := range []error{create, patch, update, list} {
 		require.Error(t, err)
-		assert.Equal(t, tracker.Result{Outcome: tracker.Troubled}, classify(err, true))
+		assert.Equal(t, tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, classify(err, true))
 	}
 }
 
@@ -140,9 +141,8 @@ func TestBroadcasterWithAnInvalidSink(t *testing.T) {
 		w.broadcaster.sink = (*EventSinkImpl)(nil)
 		w.start(t)
 		w.emit(0)
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour + time.Minute)
 		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
-		w.broadcaster.Shutdown()
 		assert.Equal(t, map[DropReason]uint64{DropRejected: 1}, w.broadcaster.Stats().Dropped)
 	})
 }

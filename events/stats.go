@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -129,12 +130,12 @@ type counters struct {
 }
 
 // wrote counts the request of a write, and how long it took.
-func (c *counters) wrote(w *tracker.Write, outcome tracker.Outcome, took time.Duration) {
+func (c *counters) wrote(w *tracker.Write, outcome schedule.Outcome, took time.Duration) {
 	c.requested(w.Kind.String(), verbOf(w), outcome, took)
 }
 
 // requested counts a request, and how long it took.
-func (c *counters) requested(kind, verb string, outcome tracker.Outcome, took time.Duration) {
+func (c *counters) requested(kind, verb string, outcome schedule.Outcome, took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.writes[WriteKey{kind, outcome.String()}]++

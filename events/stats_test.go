@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/internal/schedule"
 )
 
 func TestStats(t *testing.T) {
@@ -96,7 +96,7 @@ func assertFields(t *testing.T, want, got Stats) {
 func TestDurations(t *testing.T) {
 	b := NewBroadcaster(newServer())
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
-		b.counters.requested("create", "create", tracker.Written, took)
+		b.counters.requested("create", "create", schedule.Written, took)
 	}
 	h := b.Stats().Durations["create"]
 	assert.EqualValues(t, 5, h.Count)

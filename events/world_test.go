@@ -229,7 +229,7 @@ func (w *world) assertAccounted(t *testing.T) {
 	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
 	// The stop can cut off requests that are counted before the server gets them.
 	arrived := len(w.server.log())
-	assertBetween(t, arrived, arrived+minWorkers, int(total(stats.Writes)))
+	assertBetween(t, arrived, arrived+defaultPlaces, int(total(stats.Writes)))
 }
 
 // testScheme returns a scheme with core/v1.

@@ -24,7 +24,7 @@ import (
 
 // fault is how a namespace responds, from begin to end.
 type fault struct {
-	Response
+	Answer
 	takes      time.Duration // zero: the usual time
 	share      float64       // of the requests; zero: all
 	begin, end time.Duration // since the start; zero: always, and for ever
@@ -35,15 +35,15 @@ func (f *fault) hits(now time.Duration, rng *rand.Rand) bool {
 }
 
 var (
-	fails     = fault{Response: Response{Result: Failed}}
-	denies    = fault{Response: Response{Result: Denied}}
-	limits    = fault{Response: Response{Result: PushedBack}}
-	hangs     = fault{Response: Response{Result: Failed}, takes: 30 * time.Second}
-	neverEnds = fault{Response: Response{Result: Failed}, takes: 1000 * time.Hour}
+	fails     = fault{Answer: Answer{Outcome: Troubled}}
+	denies    = fault{Answer: Answer{Outcome: Denied}}
+	limits    = fault{Answer: Answer{Outcome: PushedBack}}
+	hangs     = fault{Answer: Answer{Outcome: Troubled}, takes: 30 * time.Second}
+	neverEnds = fault{Answer: Answer{Outcome: Troubled}, takes: 1000 * time.Hour}
 )
 
 func limitsFor(d time.Duration) fault {
-	return fault{Response: Response{Result: PushedBack, RetryAfter: d}}
+	return fault{Answer: Answer{Outcome: PushedBack, Pause: d}}
 }
 
 // simulation is a world with faults.
@@ -59,7 +59,7 @@ type simulation struct {
 func newSimulation(t *testing.T, seed uint64) *simulation {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	s := &simulation{world: newWorld(t, places), rng: rng, faults: map[string][]fault{}}
-	s.Schedule = New[*item](places, func(d time.Duration) time.Duration { return d + time.Duration(rng.Float64()*float64(d/5)) })
+	s.Schedule = New[*item](places, time.Hour, func(d time.Duration) time.Duration { return d + time.Duration(rng.Float64()*float64(d/5)) })
 	s.start, s.qps = s.now, 50
 	current := map[*item]*fault{}
 	s.takes = func(it *item) time.Duration {
@@ -74,11 +74,11 @@ func newSimulation(t *testing.T, seed uint64) *simulation {
 		}
 		return latency
 	}
-	s.answer = func(it *item) Response {
+	s.answer = func(it *item) Answer {
 		if f := current[it]; f != nil {
-			return f.Response
+			return f.Answer
 		}
-		return Response{Result: Passed}
+		return Answer{Outcome: Written}
 	}
 	return s
 }
@@ -178,7 +178,7 @@ func TestFaultsBlip(t *testing.T) {
 						s := newSimulation(t, 1)
 						s.pass(2*time.Hour, append(s.sicken(sick, f), names("healthy-", 20)...), 1)
 						begin := s.now - s.start
-						s.faults[""] = []fault{{Response: Response{Result: Failed}, begin: begin, end: begin + blip}}
+						s.faults[""] = []fault{{Answer: Answer{Outcome: Troubled}, begin: begin, end: begin + blip}}
 						for i := range 20 * each {
 							s.at(begin + time.Duration(i)*blip/time.Duration(20*each))
 							s.warn(fmt.Sprint("healthy-", i%20))
@@ -217,7 +217,7 @@ func TestFaultsBesideThoseOfAnotherAge(t *testing.T) {
 						s := newSimulation(t, 1)
 						s.sicken(sick, f)
 						s.at(delay)
-						s.faults[""] = []fault{{Response: fails.Response, begin: delay, end: delay + outage}}
+						s.faults[""] = []fault{{Answer: fails.Answer, begin: delay, end: delay + outage}}
 						for i := range 20 {
 							s.at(delay + time.Duration(i)*min(outage, 30*time.Second)/20)
 							s.warn(fmt.Sprint("healthy-", i))
@@ -273,7 +273,7 @@ func TestFaultsOfAShare(t *testing.T) {
 				t.Run(fmt.Sprint(tt.share, "/", loops, "/", after), func(t *testing.T) {
 					t.Parallel()
 					s := newSimulation(t, 1)
-					s.faults[""] = []fault{{Response: Response{Result: PushedBack, RetryAfter: after}, share: tt.share}}
+					s.faults[""] = []fault{{Answer: Answer{Outcome: PushedBack, Pause: after}, share: tt.share}}
 					for i := range loops {
 						s.loop(fmt.Sprint(i % 50))
 					}
@@ -292,10 +292,10 @@ func TestFaultsOfAShare(t *testing.T) {
 	}
 }
 
-// An outage of half an hour costs few requests, and everything is written soon after.
+// An outage of half an hour costs at most 28 requests for each namespace, and everything is written soon after.
 func TestFaultsOutage(t *testing.T) {
 	for name, f := range map[string]fault{"500": fails, "429": limits, "429 for 1 s": limitsFor(time.Second)} {
-		for _, tt := range []struct{ items, namespaces, most int }{{200, 1, 250}, {200, 10, 250}, {200, 20, 300}, {200, 50, 400}, {200, 200, 450}, {1000, 1000, 3000}} {
+		for _, tt := range []struct{ items, namespaces, most int }{{200, 1, 230}, {200, 10, 490}, {200, 20, 770}, {200, 50, 1610}, {200, 200, 5800}, {1000, 1000, 28_000}} {
 			t.Run(fmt.Sprint(name, "/", tt.namespaces), func(t *testing.T) {
 				t.Parallel()
 				s := newSimulation(t, 1)
@@ -312,7 +312,7 @@ func TestFaultsOutage(t *testing.T) {
 				waits, missing := s.measure()
 				assert.Zero(t, missing)
 				after := quantile(waits, 1) - 30*time.Minute
-				assert.LessOrEqual(t, after, 3*time.Minute)
+				assert.LessOrEqual(t, after, RetryMax*6/5)
 				t.Log(requests, "requests; all written after", after)
 			})
 		}
@@ -321,11 +321,11 @@ func TestFaultsOutage(t *testing.T) {
 
 // Many namespaces begin to hang at the same moment.
 func TestFaultsOfManyAtOnce(t *testing.T) {
-	for sick, most := range map[int]time.Duration{150: 33 * time.Second, 1000: 293 * time.Second} {
+	for sick, most := range map[int]time.Duration{150: time.Second, 1000: 20 * time.Second} {
 		t.Run(fmt.Sprint(sick), func(t *testing.T) {
 			t.Parallel()
 			s := newSimulation(t, 1)
-			namespaces := s.sicken(sick, fault{Response: hangs.Response, takes: hangs.takes, begin: time.Hour, end: 2 * time.Hour})
+			namespaces := s.sicken(sick, fault{Answer: hangs.Answer, takes: hangs.takes, begin: time.Hour, end: 2 * time.Hour})
 			s.at(time.Hour)
 			for _, namespace := range namespaces {
 				s.add(namespace, 2)
@@ -349,7 +349,7 @@ func TestFaultsOfManyAtOnce(t *testing.T) {
 func TestFaultsManyAreSlow(t *testing.T) {
 	for _, slow := range workload.Some(100, 30) {
 		s := newSimulation(t, 1)
-		sick := s.sicken(slow, fault{Response: Response{Result: Passed}, takes: 20 * time.Second})
+		sick := s.sicken(slow, fault{Answer: Answer{Outcome: Written}, takes: 20 * time.Second})
 		for range 20 {
 			s.warn("healthy")
 			s.pass(time.Minute, sick, 20)
@@ -365,7 +365,7 @@ func TestFaultsManyAreSlow(t *testing.T) {
 func TestFaultsSlowBacklog(t *testing.T) {
 	for _, takes := range []time.Duration{600 * time.Millisecond, 700 * time.Millisecond, 800 * time.Millisecond} {
 		s := newSimulation(t, 1)
-		for _, namespace := range s.sicken(20, fault{Response: Response{Result: Passed}, takes: takes}) {
+		for _, namespace := range s.sicken(20, fault{Answer: Answer{Outcome: Written}, takes: takes}) {
 			s.add(namespace, 200)
 		}
 		for range 60 {
@@ -403,7 +403,7 @@ func requireTurns(t *testing.T, items []*item) {
 // A namespace takes long for each request. Its series take turns.
 func TestFaultsSlowNamespace(t *testing.T) {
 	s := newSimulation(t, 1)
-	s.faults["slow"] = []fault{{Response: Response{Result: Passed}, takes: 20 * time.Second}}
+	s.faults["slow"] = []fault{{Answer: Answer{Outcome: Written}, takes: 20 * time.Second}}
 	var slow []*item
 	for i := range 600 {
 		it := s.add("slow", 1)[0]
@@ -431,8 +431,8 @@ func TestFaultsMixed(t *testing.T) {
 			last := time.Duration(0)
 			var ofAll []fault
 			for i := range 60 {
-				f := []fault{fails, denies, limits, hangs, limitsFor(time.Second), limitsFor(10 * time.Second), {Response: Response{Result: PushedBack}, share: 0.5},
-					{Response: Response{Result: Failed}, share: 0.3}, {Response: Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, share: 0.3}}[s.rng.IntN(9)]
+				f := []fault{fails, denies, limits, hangs, limitsFor(time.Second), limitsFor(10 * time.Second), {Answer: Answer{Outcome: PushedBack}, share: 0.5},
+					{Answer: Answer{Outcome: Troubled}, share: 0.3}, {Answer: Answer{Outcome: Refused}, share: 0.3}}[s.rng.IntN(9)]
 				f.begin = time.Duration(s.rng.Int64N(int64(5 * time.Hour)))
 				f.end = f.begin + time.Duration(s.rng.Int64N(int64(time.Hour)))
 				name := namespaces[s.rng.IntN(30)] // 20 stay healthy
@@ -482,7 +482,7 @@ func TestFaultsFleet(t *testing.T) {
 			s.loop(namespace)
 		}
 		s.at(time.Duration(10+s.rng.IntN(50)) * time.Second) // they did not start together
-		s.faults[""] = []fault{{Response: fails.Response, begin: s.now - s.start, end: s.now - s.start + 30*time.Minute}}
+		s.faults[""] = []fault{{Answer: fails.Answer, begin: s.now - s.start, end: s.now - s.start + 30*time.Minute}}
 		begin := s.now
 		for i := range sent {
 			for _, it := range s.loops { // each has something to write
@@ -506,9 +506,9 @@ func TestFaultsFleet(t *testing.T) {
 	}
 	during, after, peak := rate(60, 1800), rate(1800, 1860), float64(slices.Max(sent[1800:]))/processes
 	t.Logf("requests a second of each process: %.3f in the outage, %.2f in the minute after it, at most %.2f", during, after, peak)
-	assert.Less(t, during, 0.1)
+	assert.Less(t, during, 0.35)
 	assert.Less(t, after, 1.0)
-	assert.Less(t, peak, 3.0)
+	assert.Less(t, peak, 1.0)
 }
 
 // The latency of the server rises to 20 seconds and falls again, within an hour. Nothing is lost.
@@ -518,7 +518,7 @@ func TestFaultsLatency(t *testing.T) {
 		share := 1 - math.Abs((s.now-s.start-time.Hour).Minutes())/30
 		return latency + time.Duration(max(0, share)*float64(20*time.Second))
 	}
-	s.answer = func(*item) Response { return Response{Result: Passed} }
+	s.answer = func(*item) Answer { return Answer{Outcome: Written} }
 	for i := range 200 {
 		s.loop(fmt.Sprint(i % 50))
 	}
@@ -542,9 +542,56 @@ func TestFaultsOverload(t *testing.T) {
 		s.loop("ns")
 	}
 	s.at(time.Minute)
-	s.faults["ns"] = []fault{{Response: limits.Response, share: 0.05}}
+	s.faults["ns"] = []fault{{Answer: limits.Answer, share: 0.05}}
 	s.pass(3*time.Hour, []string{"ns"}, 180)
 	for _, it := range s.loops {
 		assert.Less(t, s.now-it.passed, 2*time.Hour)
+	}
+}
+
+// Of the objects that appear all the time in some namespaces, one a minute is permitted. It is written at once.
+func TestFaultsOfNewObjects(t *testing.T) {
+	for name, f := range map[string]fault{"500": fails, "403": denies, "429": limits, "422": {Answer: Answer{Outcome: Refused}}} {
+		for _, tt := range []struct{ namespaces, aMinute int }{{1, 60}, {1, 1200}, {10, 60}, {10, 1200}, {50, 60}, {50, 1200}} {
+			t.Run(fmt.Sprint(name, "/", tt), func(t *testing.T) {
+				t.Parallel()
+				s := newSimulation(t, 1)
+				s.qps = max(50, float64(2*tt.namespaces*tt.aMinute/60))
+				sick := s.sicken(tt.namespaces, f)
+				for range 10 {
+					for _, namespace := range sick {
+						s.warn(namespace)
+						s.marked[len(s.marked)-1].good = true
+					}
+					s.pass(time.Minute, sick, tt.aMinute)
+				}
+				waits, missing := s.measure()
+				assert.Zero(t, missing)
+				assert.LessOrEqual(t, quantile(waits, 1), time.Second)
+				t.Log(s)
+			})
+		}
+	}
+}
+
+// A burst of new Warnings in some namespaces is written as fast as the rate permits. Others notice little.
+func TestFaultsOfABurst(t *testing.T) {
+	for _, namespaces := range []int{1, 20} {
+		s := newSimulation(t, 1)
+		var burst []*item
+		for _, name := range names("burst-", namespaces) {
+			burst = append(burst, s.add(name, 4000/namespaces)...)
+		}
+		for i := range 84 {
+			s.warn(fmt.Sprint("other-", i%5))
+			s.run(s.now + time.Second)
+		}
+		waits, missing := s.measure()
+		assert.Zero(t, missing)
+		assert.LessOrEqual(t, quantile(waits, 1), time.Second)
+		for _, it := range burst {
+			assert.NotZero(t, it.passed)
+		}
+		t.Log(s)
 	}
 }

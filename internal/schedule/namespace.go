@@ -8,28 +8,29 @@ import (
 // never is a time before all others. Zero is none: the clock of the caller can be set back.
 const never = math.MinInt64
 
-// namespace is a bulkhead: a client of its own. Namespaces share the places for requests in
-// flight, turns, and the throttles of retries. Otherwise no response in one changes another one.
-//
-// It is sick if its latest request has failed, or while one takes long: then few of its requests
-// are in flight at a time.
+// freeRetries is the number of retries of a namespace that may fail in a row before others wait for more
+// than their items.
+const freeRetries = 3
+
+// later is by how much requests are due later if they are less likely to pass, and by how much the
+// turns of other namespaces can delay a request.
+const later = 5 * time.Minute
+
+// namespace is a client of its own.
 type namespace[T any] struct {
 	name    string
 	lanes   [kinds]lane[T]
-	shift   time.Duration // of new items that wait while others fail: see Schedule.Done
 	pending Queue[T]      // items with something to write, by the time since when, wherever they are
+	turn    time.Duration // just after its latest request
+	until   time.Duration // the server wants no request before
 
-	slow      int           // requests in flight that take long, without those that hang
-	hangs     int           // requests in flight that hang
-	hangsNext time.Duration // when another one can begin to hang, if one does
+	failures int  // requests in a row that have failed
+	slow     int  // requests in flight that take long
+	wasSlow  bool // no request has passed quickly since one took long
 
-	failures  int           // requests in a row that have failed
-	since     time.Duration // when the first of them had
-	hung      bool          // one of them took long, or in a shutdown, one does
-	throttle  throttle      // of retries
-	pace      time.Duration // when the next request can be made, after Several failures
-	until     time.Duration // the server wants no request before
-	permitted time.Duration // when an item passed that had been denied
+	retries  uint8         // retries in a row that did not pass
+	interval time.Duration // before the next one. Zero before freeRetries have failed
+	retryAt  time.Duration // when the next one can be made
 }
 
 // kind tells the items of a namespace apart.
@@ -41,123 +42,112 @@ const (
 	kinds
 )
 
-// lane is the items of one kind whose requests can be made as far as they are concerned. It is
-// in one of the queues of the Schedule if it has any.
+// lane is the items of one kind whose requests can be made as far as they are concerned.
 type lane[T any] struct {
 	*namespace[T]
-	class  int      // see classify
-	flying int      // requests in flight, without those that hang
-	items  Queue[T] // new ones by due - shift, and those that have failed by due
+	kind     kind
+	inFlight int
+	items    Queue[T] // by due
 
 	in    *Queue[*lane[T]] // the queue that holds it, nil if it has no request to make
 	index int32            // in that queue
 }
 
-// The classes of lanes. A shutdown makes requests in their order.
-const (
-	healthy = iota
-	failing              // the latest request of the namespace has failed
-	first                // of retries: none of the namespace has failed, so old failures are no news about it
-	recent               // the namespace is healthy, or has failed for up to recentAge
-	classes = recent + 8 // in each of the others, it has failed for up to four times as long as in the one before
-)
-
-// recentAge is chosen so that an outage of half an hour costs few requests, and a blip of half a
-// minute shares a limit with nothing that has failed for a minute.
-const recentAge = 12 * time.Second
-
-// longestOfAll returns the longest interval between retries of all of a class: a part of the time for
-// which they have failed, so a namespace is not held up for longer than its own trouble takes.
-func longestOfAll(class int) time.Duration {
-	return min(recentAge/4<<(2*max(0, class-recent)), RetryMax)
-}
-
 func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
-	n := &namespace[T]{name: name, pending: pending, throttle: throttle{free: FreeRetries, first: RetryFirst}, until: never, permitted: never}
+	n := &namespace[T]{name: name, pending: pending, turn: never, until: never, retryAt: never}
 	for k := range n.lanes {
-		n.lanes[k] = lane[T]{namespace: n, items: items}
+		n.lanes[k] = lane[T]{namespace: n, kind: kind(k), items: items}
 	}
-	n.classify(0)
 	return n
 }
 
-// classify sets the classes of lanes, after a response or when the failures have become older.
-func (n *namespace[T]) classify(now time.Duration) {
-	n.lanes[fresh].class = min(n.failures, failing)
-	if n.throttle.failures == 0 {
-		n.lanes[tried].class = first
-		return
-	}
-	for n.lanes[tried].class = recent; n.lanes[tried].agesAt() <= now; n.lanes[tried].class++ {
-	}
+func (n *namespace[T]) inFlight() int { return n.lanes[fresh].inFlight + n.lanes[tried].inFlight }
+
+func (n *namespace[T]) isSlow() bool { return n.slow > 0 || n.wasSlow }
+
+// isSick reports whether few requests of n shall be in flight. In a shutdown, a namespace that answers slowly is not sick.
+func (s *Schedule[T]) isSick(n *namespace[T]) bool {
+	return n.failures > 0 || n.isSlow() && !s.hurried
 }
 
-// agesAt returns when the failures of the namespace are too old for the class of l, or Never.
-func (l *lane[T]) agesAt() time.Duration {
-	if l.failures == 0 || l.class < recent || l.class == classes-1 {
-		return Never
-	}
-	return l.since + recentAge<<(2*(l.class-recent))
+// isFull reports whether no more requests of l can be in flight. A sick namespace has two, and one retry, so
+// that a new item does not wait for it.
+func (s *Schedule[T]) isFull(l *lane[T]) bool {
+	return s.isSick(l.namespace) && (l.namespace.inFlight() >= int(kinds) || l.kind == tried && l.inFlight > 0)
 }
 
-func (n *namespace[T]) inFlight() int { return n.lanes[fresh].flying + n.lanes[tried].flying }
-
-func (n *namespace[T]) isSick() bool { return n.failures > 0 || n.slow > 0 }
-
-// isHanging reports whether requests of n probably hang. One that takes long and passes is of a
-// slow server, which all need.
-func (n *namespace[T]) isHanging() bool { return n.hung || n.slow > 0 }
-
-// order returns when the next request of l is due. Namespaces take turns.
-func (l *lane[T]) order() time.Duration {
-	at := l.items.first() + RetryFirst*time.Duration(l.inFlight())
-	if l.class < first {
-		at += l.shift
-	}
-	if l.isSick() || l.hangs > 0 {
+// order returns the place of l among those that have a request to make. A namespace that has had a turn
+// goes behind what has waited since before, by up to later.
+func (s *Schedule[T]) order(l *lane[T]) time.Duration {
+	due := l.items.first()
+	at := max(due, min(l.turn, due+later)) + time.Duration(l.kind) // new ones before retries
+	if s.isSick(l.namespace) {
 		at += later
+	}
+	switch {
+	case !s.hurried:
+	case l.isSlow():
+		at += 3 * rank
+	case l.kind == tried:
+		at += 2 * rank
+	case s.isSick(l.namespace):
+		at += rank
 	}
 	return at
 }
 
-// from returns when the next request of l can be made as far as its namespace is concerned.
-func (l *lane[T]) from(hurried bool) time.Duration {
-	from := l.until
-	if l.class >= first && !hurried {
-		from = max(from, l.throttle.at())
-	}
-	if l.failures >= Several && !hurried {
-		from = max(from, l.pace)
-	}
-	return from
-}
+// rank is a distance in the order of a shutdown that no due time bridges.
+const rank = math.MaxInt64 / 4
 
-// isFull reports whether no more requests of l can be in flight. A sick namespace has one for each kind,
-// and one retry, so that a new item does not wait for it. A healthy namespace may be slow, too: while
-// Several requests take long, it waits until its request ends or takes long.
-func (s *Schedule[T]) isFull(l *lane[T]) bool {
-	if l.isSick() {
-		return l.inFlight() >= int(kinds) || l.class >= first && l.flying > 0
+// from returns when the next request of l can be made as far as its namespace is concerned.
+func (s *Schedule[T]) from(l *lane[T]) time.Duration {
+	if l.kind == tried && !s.hurried {
+		return max(l.until, l.retryAt)
 	}
-	return l.inFlight() > 0 && s.isCrowded()
+	return l.until
 }
 
 // plan puts the lanes of a namespace where they belong after a change. A pause keeps a lane that is
 // empty, so the namespace can be forgotten when it ends.
 func (s *Schedule[T]) plan(n *namespace[T]) {
-	if n.lanes[fresh].items.Len() == 0 {
-		n.shift = 0
-	}
 	for k := range n.lanes {
 		switch l := &n.lanes[k]; {
 		case l.items.Len() == 0 && n.until <= s.now || s.isFull(l):
 			move(l, &l.in, nil, 0)
-		case l.from(s.hurried) > s.now:
-			move(l, &l.in, &s.paced, l.from(s.hurried))
-		case n.isHanging():
-			move(l, &l.in, &s.ready[classes+l.class], l.order())
+		case s.from(l) > s.now:
+			move(l, &l.in, &s.paced, s.from(l))
 		default:
-			move(l, &l.in, &s.ready[l.class], l.order())
+			move(l, &l.in, &s.ready, s.order(l))
 		}
+	}
+}
+
+// answer takes the response to a request of an item of a kind. One that the server denies or refuses shows that it
+// handles requests.
+func (n *namespace[T]) answer(k kind, a Answer, wasSlow bool, now time.Duration, jitter func(time.Duration) time.Duration) {
+	if a.Outcome.Fails() {
+		n.failures++
+	} else {
+		n.failures = 0
+		n.wasSlow = n.wasSlow && wasSlow
+	}
+	if a.Pause > 0 {
+		n.until = max(n.until, now+a.Pause)
+	}
+	switch {
+	case k == fresh && a.Outcome.Passed():
+		n.interval, n.retryAt = min(n.interval, RetryFirst), min(n.retryAt, now+RetryFirst)
+	case k == fresh:
+	case a.Outcome.Passed():
+		n.retries, n.interval, n.retryAt = 0, 0, never
+	default:
+		if n.retries = min(n.retries, math.MaxUint8-1) + 1; n.retries < freeRetries {
+			return
+		}
+		n.interval = min(max(2*n.interval, RetryFirst), RetryMax)
+		if a.Outcome.Handled() {
+			n.interval = RetryFirst
+		}
+		n.retryAt = now + jitter(n.interval)
 	}
 }

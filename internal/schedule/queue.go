@@ -60,13 +60,9 @@ func (q *Queue[T]) first() time.Duration {
 	return q.nodes[0].at
 }
 
-// each calls do with the items up to a time that are at or below the node i.
-func (q *Queue[T]) each(i int, until time.Duration, do func(T)) {
-	if i < len(q.nodes) && q.nodes[i].at <= until {
-		do(q.nodes[i].item)
-		q.each(2*i+1, until, do)
-		q.each(2*i+2, until, do)
-	}
+// each calls do with the items up to a time that are at or below the node i, until it returns false.
+func (q *Queue[T]) each(i int, until time.Duration, do func(T) (more bool)) (more bool) {
+	return i >= len(q.nodes) || q.nodes[i].at > until || do(q.nodes[i].item) && q.each(2*i+1, until, do) && q.each(2*i+2, until, do)
 }
 
 // nodes implements heap.Interface.

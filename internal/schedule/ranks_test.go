@@ -18,13 +18,13 @@ func TestFaultsBesideBadObjects(t *testing.T) {
 				s := newSimulation(t, 1)
 				all := names("ns-", 300)
 				for _, name := range all {
-					s.faults[name] = []fault{{Response: Response{Result: Failed}, end: time.Second}}
+					s.faults[name] = []fault{{Answer: Answer{Outcome: Troubled}, end: time.Second}}
 					s.loop(name)
 				}
 				answer := s.answer
-				s.answer = func(it *item) Response {
+				s.answer = func(it *item) Answer {
 					if it.beat > 0 {
-						return Response{Result: Failed}
+						return Answer{Outcome: Troubled}
 					}
 					return answer(it)
 				}
@@ -35,7 +35,7 @@ func TestFaultsBesideBadObjects(t *testing.T) {
 				}
 				tick(time.Hour)
 				begin := s.now - s.start
-				s.faults["victim"] = []fault{{Response: Response{Result: Failed}, takes: takes, begin: begin, end: begin + outage}}
+				s.faults["victim"] = []fault{{Answer: Answer{Outcome: Troubled}, takes: takes, begin: begin, end: begin + outage}}
 				s.warn("victim")
 				tick(most)
 				_, missing := s.measure()
@@ -56,7 +56,7 @@ func TestFaultsBlipThatHangs(t *testing.T) {
 				s := newSimulation(t, 1)
 				s.sicken(sick, f)
 				s.at(2 * time.Hour)
-				s.faults["healthy"] = []fault{{Response: Response{Result: Failed}, takes: 10 * time.Second, begin: s.now - s.start, end: s.now - s.start + 5*time.Second}}
+				s.faults["healthy"] = []fault{{Answer: Answer{Outcome: Troubled}, takes: 10 * time.Second, begin: s.now - s.start, end: s.now - s.start + 5*time.Second}}
 				s.warn("healthy")
 				s.run(s.now + 25*time.Second)
 				_, missing := s.measure()
@@ -71,7 +71,7 @@ func TestFaultsOneHangsForEver(t *testing.T) {
 	s := newSimulation(t, 1)
 	sick := s.sicken(200, hangs)
 	s.at(10 * time.Minute)
-	s.faults["victim"] = []fault{{Response: fails.Response, takes: neverEnds.takes, end: 10*time.Minute + time.Second}}
+	s.faults["victim"] = []fault{{Answer: fails.Answer, takes: neverEnds.takes, end: 10*time.Minute + time.Second}}
 	s.add("victim", 1)
 	s.pass(10*time.Minute, sick, 1)
 	s.requireUnharmed("victim", 120, sick)
@@ -89,7 +89,7 @@ func TestFaultsFlush(t *testing.T) {
 				}
 				s.at(20 * time.Minute)
 				for _, name := range names("sick-", sick) {
-					items, _ := s.PendingSince(name, s.now)
+					items := s.Failed(name, s.now, many)
 					for _, it := range items {
 						s.Release(it, s.now)
 					}

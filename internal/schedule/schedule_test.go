@@ -19,14 +19,10 @@ func seconds(n ...int) (ds []time.Duration) {
 }
 
 // fail has the next request fail, which is for it, and returns when the item can be tried again.
-func (w *world) fail(it *item, r Response) time.Duration {
+func (w *world) fail(it *item, r Answer) time.Duration {
 	w.now += RetryFirst
 	n := w.namespaces[it.namespace]
-	for class := range w.throttles {
-		w.throttles[class].failures = 0
-	}
-	n.throttle.failures = 0
-	n.classify(w.now)
+	n.retries, n.interval, n.retryAt = 0, 0, never
 	w.plan(n)
 	require.Equal(w.t, []*item{it}, w.sent())
 	w.done(it, r)
@@ -43,19 +39,18 @@ func namespaces(items []*item) (names []string) {
 func TestBackoff(t *testing.T) {
 	doubled := func(d time.Duration) time.Duration { return 2 * d }
 	for name, tt := range map[string]struct {
-		response Response
+		response Answer
 		want     []time.Duration
 	}{
-		"failed":      {Response{Result: Failed}, seconds(2, 4, 8, 16, 32, 64, 128, 160, 160)},
-		"pushed back": {Response{Result: PushedBack}, seconds(2, 4, 8, 16, 32, 32, 32)},
-		"refused":     {Response{Result: Refused, Least: time.Minute, Most: 30 * time.Minute}, seconds(120, 240, 480, 960, 1920, 3600, 3600)},
-		"denied": {Response{Result: Denied}, append(append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512),
-			slices.Repeat(seconds(600), 15)...), slices.Repeat(seconds(2400), math.MaxUint8)...)},
-		"at least": {Response{Result: Failed, Least: 3 * time.Second}, seconds(3, 4, 8)},
+		"failed":      {Answer{Outcome: Troubled}, seconds(2, 4, 8, 16, 32, 64, 128, 160, 160)},
+		"pushed back": {Answer{Outcome: PushedBack}, seconds(2, 4, 8, 16, 32, 32, 32)},
+		"refused":     {Answer{Outcome: Refused}, seconds(120, 240, 480, 960, 1920, 3000, 3000)},
+		"denied":      {Answer{Outcome: Denied}, append(seconds(2, 4, 8, 16, 32, 64, 128, 256, 512), slices.Repeat(seconds(600), math.MaxUint8)...)},
+		"delay":       {Answer{Outcome: Troubled, Delay: 3 * time.Second}, seconds(6, 6, 6)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, many)
-			w.Schedule = New[*item](many, doubled)
+			w.Schedule = New[*item](many, math.MaxInt64/4, doubled)
 			it := w.add("a", 1)[0]
 			for i, want := range tt.want {
 				require.Equal(t, want, w.fail(it, tt.response), i)
@@ -64,11 +59,11 @@ func TestBackoff(t *testing.T) {
 				require.Empty(t, w.sent())
 				w.now++
 			}
-			assert.Equal(t, tt.response.Result == Denied, it.slot.Last == Denied)
+			assert.Equal(t, tt.response.Outcome, it.slot.Last)
 
-			w.fail(it, Response{Result: Failed})
+			w.fail(it, Answer{Outcome: Troubled})
 			w.Release(it, w.now)
-			w.fail(it, Response{Result: Failed})
+			w.fail(it, Answer{Outcome: Troubled})
 			w.now = it.slot.until
 			w.Wake(w.now)
 			assert.Equal(t, w.now+later*time.Duration(min(len(tt.want)+2, 8)), w.namespaces["a"].lanes[tried].items.first())
@@ -80,16 +75,16 @@ func TestBackoff(t *testing.T) {
 func TestOrder(t *testing.T) {
 	w := newWorld(t, many)
 	w.add("a", 1)
-	w.done(w.sent()[0], Response{Result: Passed})
+	w.done(w.sent()[0], Answer{Outcome: Written})
 	old, young, other := w.add("a", 1)[0], &item{namespace: "a"}, &item{namespace: "a"}
 	for range 3 {
-		w.fail(old, Response{Result: Failed})
+		w.fail(old, Answer{Outcome: Troubled})
 		w.now += time.Minute
 	}
 	w.Ready(young, w.now, w.now)
 	it, _ := w.next()
 	require.Same(t, young, it)
-	w.done(young, Response{Result: Failed})
+	w.done(young, Answer{Outcome: Troubled})
 	w.now += time.Minute
 	w.Ready(other, w.now+later, w.now)
 	w.Ready(other, w.now, w.now)
@@ -98,49 +93,34 @@ func TestOrder(t *testing.T) {
 		it, ok := w.next()
 		require.True(t, ok)
 		require.Same(t, want, it)
-		w.done(it, Response{Result: Passed})
+		w.done(it, Answer{Outcome: Written})
 	}
 
 	// What waits in a sick namespace is due later.
 	w = newWorld(t, many)
-	w.fail(w.add("sick", 1)[0], Response{Result: Failed})
+	w.fail(w.add("sick", 1)[0], Answer{Outcome: Troubled})
 	w.add("sick", 1)
 	w.Ready(&item{namespace: "healthy"}, w.now+later/2, w.now)
 	it, _ = w.next()
 	require.Equal(t, "healthy", it.namespace)
-
-	// What waits is due later after several failures in a row.
-	w = newWorld(t, many)
-	first := w.add("a", 2*Several)
-	for failures := 1; failures <= Several; failures++ {
-		failed, _ := w.next()
-		w.done(failed, Response{Result: Denied})
-		late := &item{namespace: "a"}
-		w.Ready(late, w.now+1, w.now)
-		w.now += RetryFirst / 2
-		it, _ := w.next()
-		require.Equal(t, failures < Several, slices.Contains(first, it))
-		w.done(it, Response{})
-		w.Remove(late)
-	}
 }
 
 func TestBulkheads(t *testing.T) {
 	w := newWorld(t, many)
 	items := w.add("a", 10)
 	assert.Len(t, w.sent(), 10)
-	w.done(items[0], Response{Result: Failed})
+	w.done(items[0], Answer{Outcome: Troubled})
 	w.now += time.Second
 	w.add("a", 10)
 	assert.Empty(t, w.sent(), "nine are in flight")
 	for _, it := range items[1:] {
-		w.done(it, Response{Result: Failed})
+		w.done(it, Answer{Outcome: Troubled})
 	}
 	w.now += time.Second
 	both := w.sent()
 	require.Len(t, both, 2)
 	assert.Equal(t, 1, both[0].requests*both[1].requests, "new ones first")
-	w.done(both[0], Response{Result: Passed})
+	w.done(both[0], Answer{Outcome: Written})
 	assert.Greater(t, len(w.sent()), 10, "one that passes opens the namespace")
 
 	w = newWorld(t, many)
@@ -150,103 +130,57 @@ func TestBulkheads(t *testing.T) {
 	w.add("a", 5)
 	assert.Len(t, w.sent(), 1, "one that takes long makes a namespace sick")
 
-	// Namespaces that hang share few places. Beside them, a healthy one has one, and one that only
-	// fails has two.
-	w = newWorld(t, places)
-	w.takes = func(*item) time.Duration { return 30 * time.Second }
-	for i := range 100 {
-		w.add(strconv.Itoa(i), 3)
-	}
-	for _, n := range w.namespaces {
-		n.failures, n.hung = 1, true
-		w.plan(n)
-	}
-	w.run(w.now + 20*time.Second)
-	assert.InDelta(t, Several+places/2, w.flights.Len(), places/2)
-	w.add("a", 3)
-	w.add("b", 3)
-	w.namespaces["b"].failures = 1
-	w.plan(w.namespaces["b"])
-	assert.Equal(t, []string{"a", "b", "b"}, namespaces(w.sent()))
-
-	// A shutdown uses the places of those that hang, too.
+	// One that passes is quick again, and its namespace healthy.
 	w.now += SlowAfter
-	w.Hurry(w.now)
-	assert.Len(t, w.sent(), places)
+	for len(w.flights.nodes) > 0 {
+		w.done(w.flights.First(), Answer{Outcome: Written})
+	}
+	assert.Len(t, w.sent(), 2, "those were slow")
+	w.done(w.flights.First(), Answer{Outcome: Written})
+	assert.Greater(t, len(w.sent()), 1)
+}
 
-	// Namespaces take turns, if what they have is due at about the same time.
-	for _, late := range []time.Duration{time.Second / 2, 2 * time.Second} {
-		w = newWorld(t, many)
-		w.add("a", 10)
-		w.Ready(&item{namespace: "b"}, w.now+late, w.now)
-		w.next()
+// Namespaces take turns, unless what one has is due for long.
+func TestTurns(t *testing.T) {
+	w := newWorld(t, many)
+	next := func() string {
 		it, _ := w.next()
-		assert.Equal(t, late < time.Second, it.namespace == "b")
+		w.done(it, Answer{Outcome: Written})
+		return it.namespace
 	}
+	w.add("a", 10)
+	next()
+	w.now += later / 2
+	w.add("b", 1)
+	require.Equal(t, []string{"a", "b", "a"}, []string{next(), next(), next()})
+	w.now += later
+	w.add("b", 1)
+	require.Equal(t, []string{"a", "a"}, []string{next(), next()})
 }
 
-// After several failures in a row, new items of a namespace have a rate. What arrives after
-// the failures goes first.
-func TestPace(t *testing.T) {
+// An item that fails is tried when it has waited for the patience of the Schedule, and then after its delay.
+func TestPatience(t *testing.T) {
 	w := newWorld(t, many)
-	first := w.add("a", 1)[0]
-	w.fail(first, Response{Result: Denied})
-	w.Remove(first)
-	w.add("a", 199)
-	for begin := w.now; w.now < begin+10*time.Second; w.now += time.Millisecond {
-		for _, it := range w.sent() {
-			w.done(it, Response{Result: Denied})
-			w.Remove(it)
-		}
+	it := w.add("a", 1)[0]
+	var waits []time.Duration
+	for range 8 {
+		require.Len(t, w.sent(), 1)
+		waits = append(waits, w.now-it.began)
+		w.done(it, Answer{Outcome: Refused})
+		w.now = it.slot.until
 	}
-	assert.InDelta(t, Several+20, w.requests, 1)
-	late := w.add("a", 1)[0]
-	w.now += RetryFirst
-	assert.Equal(t, []*item{late}, w.sent())
-	w.done(late, Response{Result: Passed})
-	assert.Len(t, w.sent(), 200-w.requests+1+len(w.flights.nodes), "one that passes ends it")
-	assert.Zero(t, w.namespaces["a"].shift)
-}
-
-// When a permission arrives, what has been denied for long is tried soon.
-func TestPermissionArrives(t *testing.T) {
-	w := newWorld(t, many)
-	w.answer = goodOrBad(Response{Result: Denied})
-	items := w.add("a", 20)
-	other := w.add("b", 1)[0]
-	w.run(w.now + 24*time.Hour)
-	for _, it := range items[1:] {
-		it.good = true
-	}
-	w.Wait(items[2], w.now+time.Hour, w.now)
-	first := w.requests
-	for w.latest == 0 {
-		w.run(w.now + time.Second)
-	}
-	w.run(w.now + deniedMax + time.Minute)
-	items[2].slot.until = w.now + time.Minute
-	w.Ready(items[2], w.now, w.now)
-	w.run(w.now + time.Second)
-	pending, _ := w.Backlog(w.now)
-	assert.Equal(t, 2, pending)
-	w.run(w.now + deniedMax)
-	assert.Greater(t, items[0].slot.until, w.now+deniedLong-2*deniedMax, "denied again")
-	other.slot.until = w.now + deniedLong/2
-	requests := other.requests
-	w.add("b", 1)[0].good = true
-	w.run(w.now + deniedMax + time.Minute)
-	assert.Equal(t, requests, other.requests, "what has passed had not been denied")
-	assert.Less(t, w.requests-first, 2*len(items))
-	assert.True(t, other.slot.isDeniedOften())
+	minutes := func(n int) time.Duration { return time.Duration(n) * time.Minute }
+	assert.Equal(t, []time.Duration{0, minutes(1), minutes(3), minutes(7), minutes(15), minutes(31), minutes(56), minutes(60)}, waits)
+	assert.Equal(t, minutes(85), w.now-it.began)
 }
 
 // A shutdown tries everything at once, in one order, and again soon.
 func TestHurry(t *testing.T) {
 	order := func() (order []string) {
 		w := newWorld(t, places)
-		w.answer = func(it *item) Response {
+		w.answer = func(it *item) Answer {
 			order = append(order, it.namespace)
-			return Response{Result: Denied}
+			return Answer{Outcome: Denied}
 		}
 		for n := range 30 {
 			w.add(strconv.Itoa(n), 2)
@@ -275,7 +209,7 @@ func TestHurry(t *testing.T) {
 // What waits needs no namespace, unless it has something to write.
 func TestReleaseInANamespaceThatIsForgotten(t *testing.T) {
 	w := newWorld(t, many)
-	it := &item{namespace: "a", slot: Slot[*item]{Failures: 30, Alike: 30, Last: Denied, until: w.now + deniedLong}}
+	it := &item{namespace: "a", slot: Slot[*item]{Failures: 30, Last: Denied, until: w.now + deniedMax}}
 	w.Wait(it, w.now+time.Hour, w.now)
 	w.Release(it, w.now)
 	require.NotContains(t, w.namespaces, "a")
@@ -283,26 +217,29 @@ func TestReleaseInANamespaceThatIsForgotten(t *testing.T) {
 	assert.Contains(t, w.sent(), it)
 }
 
-func TestPendingSince(t *testing.T) {
+func TestFailed(t *testing.T) {
 	w := newWorld(t, many)
-	old := w.add("a", 1)[0]
-	w.add("b", 1)
-	w.now += time.Minute
-	young := w.add("a", 1)[0]
-	for before, want := range map[time.Duration][]*item{w.now - time.Minute: {old}, w.now: {old, young}, w.now - 2*time.Minute: nil} {
-		got, failures := w.PendingSince("a", before)
-		assert.ElementsMatch(t, want, got)
-		assert.Zero(t, failures)
+	for range 4 {
+		w.add("a", 1)
+		w.now += time.Minute
 	}
-	it, _ := w.next()
-	require.Same(t, old, it)
-	w.done(old, Response{Result: Failed})
-	require.Len(t, w.sent(), 2)
-	got, failures := w.PendingSince("a", w.now)
-	assert.Equal(t, []*item{old}, got, "one is in flight")
-	assert.Equal(t, 1, failures)
-	got, _ = w.PendingSince("unknown", w.now)
-	assert.Empty(t, got)
+	end := w.now
+	for _, it := range w.sent() {
+		w.done(it, Answer{Outcome: Troubled})
+	}
+	w.add("a", 1)
+	items := w.Failed("a", end, many)
+	require.Len(t, items, 4)
+	assert.Equal(t, items[:1], w.Failed("a", end-4*time.Minute, many))
+	assert.Len(t, w.Failed("a", end, 2), 2)
+	assert.Empty(t, w.Failed("a", end-4*time.Minute-1, many))
+	assert.Empty(t, w.Failed("unknown", end, many))
+	w.now += RetryFirst
+	sent := w.sent()
+	assert.NotEmpty(t, sent)
+	for _, it := range w.Failed("a", end, many) {
+		assert.NotContains(t, sent, it, "it is in flight")
+	}
 }
 
 // What is remembered about namespaces is bounded. Those that are paused are remembered until then.
@@ -312,7 +249,7 @@ func TestNamespacesAreForgotten(t *testing.T) {
 		for i := range 2 * MaxRemembered {
 			it := w.add(strconv.Itoa(i), 1)[0]
 			require.Equal(t, []*item{it}, w.sent())
-			w.done(it, Response{Result: PushedBack, RetryAfter: pause})
+			w.done(it, Answer{Outcome: PushedBack, Pause: pause})
 			w.Remove(it)
 		}
 		if pause > 0 {
@@ -345,7 +282,7 @@ func TestDueIsNeverEarly(t *testing.T) {
 
 func TestQueueShrinks(t *testing.T) {
 	const n = 100_000
-	s, items := New[*item](many, nil), make([]item, n)
+	s, items := New[*item](many, time.Hour, nil), make([]item, n)
 	for i := range items {
 		s.Ready(&items[i], time.Duration(7*i%n), 0)
 	}
@@ -359,7 +296,7 @@ func TestQueueShrinks(t *testing.T) {
 
 func TestAllocations(t *testing.T) {
 	const n = 100_000
-	s, items := New[*item](many, nil), make([]item, n)
+	s, items := New[*item](many, time.Hour, nil), make([]item, n)
 	for i := range items {
 		s.Wait(&items[i], time.Duration(7*i%n), 0)
 	}
@@ -371,7 +308,7 @@ func TestAllocations(t *testing.T) {
 		s.Wake(now)
 		s.Backlog(s.now)
 		it, _ = s.Next(now)
-		s.Done(it, Response{Result: Passed}, now)
+		s.Done(it, Answer{Outcome: Written}, now)
 		s.Wait(it, now+n, now)
 	}))
 }

@@ -99,11 +99,11 @@ func (l *load) request() {
 		return
 	}
 	if e.namespace != "" && l.now > simFail {
-		l.s.Done(e, Response{Result: Failed}, l.now)
+		l.s.Done(e, Answer{Outcome: Troubled}, l.now)
 		l.ready(e)
 		return
 	}
-	l.s.Done(e, Response{Result: Passed}, l.now)
+	l.s.Done(e, Answer{Outcome: Written}, l.now)
 	switch late := l.now - e.began; {
 	case e.written > 0:
 		l.lateBeat = max(l.lateBeat, l.now-e.written)
@@ -123,7 +123,7 @@ func (l *load) request() {
 
 // run lets events arrive until the given time, and then sends what is left.
 func (l *load) run(until time.Duration) {
-	l.s = New[*simSeries](1, nil)
+	l.s = New[*simSeries](1, time.Hour, nil)
 	due, warning := 0.0, false
 	end := until + simSlack + time.Duration(4*l.capacity)*simRequest
 	for l.now = simRequest; l.now < until || l.unsent > 0 && l.now <= end; l.now += simRequest {

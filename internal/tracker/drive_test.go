@@ -212,7 +212,7 @@ func (d *drive) pump() {
 	}
 	for range 1000 {
 		now := start.Add(d.now + d.clocks[d.w])
-		advance, next := d.w.tracker.Wake(now)
+		advance, next := wakes(d.w.tracker, now)
 		hasRoom := len(d.w.inFlight) < workers
 		if !hasRoom || next.IsZero() || next.After(now) {
 			if hasRoom && d.rng.IntN(4) == 0 {

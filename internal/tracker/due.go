@@ -38,6 +38,9 @@ func (r *rules) namespace(k *series.Key) string {
 	return cmp.Or(k.Regarding.Namespace, r.opts.ClusterNamespace)
 }
 
+// noticeable is the number of series whose heartbeats may come together: no server notices so many.
+const noticeable = 10
+
 // step is one step of a series: its input from the table, and its effects on it.
 type step struct {
 	*rules

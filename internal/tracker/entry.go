@@ -193,16 +193,6 @@ func differing(first, last string) string {
 	return ""
 }
 
-// age says that what is stored is older than it seems.
-func (e *Entry) age(by time.Duration) {
-	e.stored.at -= by
-	e.beatAt -= by
-	if e.attempts != nil {
-		e.attempts.first.at -= by
-		e.attempts.latest.at -= by
-	}
-}
-
 // attempt remembers a write whose outcome is unknown.
 func (e *Entry) attempt(w *Write) {
 	a := attempt{w.Series.Count, w.Series.Last.UnixMicro(), w.at}

@@ -3,22 +3,21 @@ package tracker
 import (
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/eventseries/eventseries/series"
 )
 
-// class groups entries by what their eviction loses. Each class has a list, whose first is evicted first.
+// class groups entries by what their eviction loses. What a class that comes first has is evicted first.
 type class uint8
 
 const (
-	classNone     class = iota // the tracker has forgotten it
-	classOver                  // over
-	classNormal                // active
-	classWarning               // active
-	classClosing               // closing
-	classInFlight              // closing, and in flight, so it cannot be dropped
-	classes                    // the number of classes
+	classNone           class = iota // the tracker has forgotten it
+	classOver                        // over
+	classNormal                      // active
+	classWarning                     // active
+	classClosingNormal               // closing
+	classClosingWarning              // closing
+	classInFlight                    // closing, and in flight, so it cannot be dropped
+	classes                          // the number of classes
 )
 
 func (t *table) classOf(e *Entry) class {
@@ -27,8 +26,10 @@ func (t *table) classOf(e *Entry) class {
 		return classOver
 	case e.life == closing && t.sched.InFlight(e):
 		return classInFlight
+	case e.life == closing && e.isWarning():
+		return classClosingWarning
 	case e.life == closing:
-		return classClosing
+		return classClosingNormal
 	case e.isWarning():
 		return classWarning
 	default:
@@ -36,59 +37,68 @@ func (t *table) classOf(e *Entry) class {
 	}
 }
 
-// rank is a distance in the order of eviction that no idle time bridges.
-const rank = 50 * series.MaxDuration
-
-// order returns the place of e in its list: the longest idle first, what the server denies
-// or fails before them, and of those that are closing Normals before all Warnings.
-func (t *table) order(e *Entry) time.Duration {
-	at := max(e.last, -series.MaxDuration)
-	if e.slot.Failures > 0 {
-		at -= rank
+// classify puts e into the list of a class, which it is in already if that is its class.
+func (t *table) classify(e *Entry, is class) {
+	if e.class == is {
+		return
 	}
-	if e.life == closing && !e.isWarning() {
-		at -= 2 * rank
+	if list := t.lists[e.class]; e.class != classNone {
+		last := list[len(list)-1]
+		list[e.index], last.index = last, e.index
+		list[len(list)-1] = nil
+		t.lists[e.class] = list[:len(list)-1]
 	}
-	return at
+	if e.class = is; is != classNone {
+		e.index = int32(len(t.lists[is]))
+		t.lists[is] = append(t.lists[is], e)
+	}
 }
 
-// classify puts e into the list of its class.
-func (t *table) classify(e *Entry) {
-	is := t.classOf(e)
-	if e.class != is && e.class != classNone {
-		t.lists[e.class].Remove(e)
+// sample is the number of entries among which a victim is chosen. With one more loop than the table has room
+// for, a round of all loops costs the requests of some of them. If the longest idle one made room, each occurrence
+// would evict the series that recurs next.
+const sample = 3
+
+// victim returns the entry to evict of the first class that has any: one that fails, or the longest idle, of a sample. It
+// returns nil if the classes have none.
+func (t *table) victim(classes ...class) (victim *Entry) {
+	for _, c := range classes {
+		list := t.lists[c]
+		for range min(sample, len(list)) {
+			e := list[t.random.IntN(len(list))]
+			if victim == nil || e.goesBefore(victim) {
+				victim = e
+			}
+		}
+		if victim != nil {
+			break
+		}
 	}
-	e.class = is
-	t.lists[is].Put(e, t.order(e))
+	return victim
 }
 
-// makeRoom evicts entries after an occurrence of k, until there are no more than Options.Capacity.
-// A Normal evicts no Warning that is not over: if there are only Warnings, it is evicted itself.
-func (t *table) makeRoom(k *series.Key, now time.Time) {
-	for t.lists[classOver].Len()+t.lists[classNormal].Len()+t.lists[classWarning].Len() > t.opts.Capacity {
-		t.evict(t.victim(k.Type == corev1.EventTypeWarning), now)
+// goesBefore reports whether e is evicted before another entry of its class.
+func (e *Entry) goesBefore(other *Entry) bool {
+	if fails := e.slot.Failures > 0; fails != (other.slot.Failures > 0) {
+		return fails
+	}
+	return e.last < other.last
+}
+
+// makeRoom evicts entries until there are no more than Options.Capacity. A Normal evicts no Warning that is not over: if there
+// are only Warnings, it is evicted itself.
+func (t *table) makeRoom(now time.Time) {
+	for len(t.lists[classOver])+len(t.lists[classNormal])+len(t.lists[classWarning]) > t.opts.Capacity {
+		t.evict(t.victim(classOver, classNormal, classWarning), now)
 	}
 	t.bound(now)
 }
 
 // bound drops entries that are closing and not in flight, until there are no more than Options.Capacity.
 func (t *table) bound(now time.Time) {
-	for t.lists[classClosing].Len() > t.opts.Capacity {
-		t.drop(t.lists[classClosing].First(), DropTableFull, now)
+	for len(t.lists[classClosingNormal])+len(t.lists[classClosingWarning]) > t.opts.Capacity {
+		t.drop(t.victim(classClosingNormal, classClosingWarning), DropTableFull, now)
 	}
-}
-
-// victim returns the entry to evict: one that is over, one that the server denies or fails,
-// or the longest idle one, and Normals before Warnings.
-func (t *table) victim(forWarning bool) *Entry {
-	if e := t.longestIdle(classOver); e != nil {
-		return e
-	}
-	n, w := t.longestIdle(classNormal), t.longestIdle(classWarning)
-	if n == nil || forWarning && w != nil && w.slot.Failures > 0 && n.slot.Failures == 0 {
-		return w
-	}
-	return n
 }
 
 // evict makes e closing, unless its Event contains all of it.
@@ -97,23 +107,4 @@ func (t *table) evict(e *Entry, now time.Time) {
 		e.finish(series.Unknown)
 		e.life = closing
 	})
-}
-
-// longestIdle returns the entry of a class that has been idle longest, nil if there is none. The
-// hot path does not touch the list, so a time can be out of date, but only too early. longestIdle
-// corrects the first entry until its time is right, or batch times.
-func (t *table) longestIdle(of class) *Entry {
-	list := &t.lists[of]
-	if list.Len() == 0 {
-		return nil
-	}
-	for range batch {
-		e := list.First()
-		at := t.order(e)
-		if at == list.At(e) {
-			break
-		}
-		list.Put(e, at)
-	}
-	return list.First()
 }

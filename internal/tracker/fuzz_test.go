@@ -10,6 +10,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -67,13 +68,13 @@ func FuzzLook(f *testing.F) {
 		for range rng.IntN(3) { // attempts without an answer
 			var w *Write
 			w, now = await(t, tr, now)
-			tr.Apply(w, Result{Outcome: Troubled}, now)
+			tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, now)
 			tr.Observe(k, Occurrence{}, now)
 			occurred++
 		}
 		w, at := await(t, tr, now)
 		now = at
-		tr.Apply(w, Result{Outcome: Taken}, now)
+		tr.Apply(w, Response{Outcome: schedule.Taken}, now)
 		if rng.IntN(3) == 0 {
 			tr.evict(e, now)
 		}
@@ -84,7 +85,7 @@ func FuzzLook(f *testing.F) {
 			event.Name, event.EventTime = w.Series.Name, metav1.NewMicroTime(time.UnixMicro(e.first))
 		}
 		before, response := e.count, event.DeepCopy()
-		drops := tr.Apply(w, Result{Event: event}, now)
+		drops := tr.Apply(w, Response{Event: event}, now)
 		require.Empty(t, drops)
 		require.Equal(t, response, event, "it belongs to the caller")
 		checkInvariants(t, tr, now, 1)
@@ -115,7 +116,7 @@ func FuzzLook(f *testing.F) {
 				require.GreaterOrEqual(t, written.Count, found.Count)
 				require.False(t, written.Last.Before(found.Last.Truncate(time.Microsecond))) // as the API has times
 			}
-			tr.Apply(w, Result{}, now)
+			tr.Apply(w, Response{}, now)
 			checkInvariants(t, tr, now, 1)
 		}
 	})
@@ -151,15 +152,15 @@ func FuzzRestore(f *testing.F) {
 		require.EqualValues(t, min(sum, math.MaxInt32), e.count)
 		for n, now := 0, start; e.class != classNone; n++ {
 			require.Less(t, n, 1000, "at %s", now)
-			advance, next := tr.Wake(now)
-			if now = next; next.IsZero() {
-				now = advance
+			due, request := wakes(tr, now)
+			if now = request; request.IsZero() {
+				now = due
 			}
-			require.Empty(t, tr.Advance(now))
-			if w, _, ok := tr.Next(now); ok {
+			require.Empty(t, advance(tr, now))
+			if w, _, ok := next(tr, now); ok {
 				_, err := series.FromEvent(w.Series.Event())
 				require.NoError(t, err)
-				require.Empty(t, tr.Apply(w, Result{}, now))
+				require.Empty(t, tr.Apply(w, Response{}, now))
 			}
 			checkInvariants(t, tr, now, 1)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
 )
@@ -51,7 +52,7 @@ func (h *hammer) emit(k *series.Key) {
 // work makes one request, and reports whether there was one. The server accepts all requests if rng is
 // nil.
 func (h *hammer) work(rng *rand.Rand) bool {
-	w, drops, ok := h.tracker.Next(h.now())
+	w, drops, ok := next(h.tracker, h.now())
 	h.lose(drops)
 	if !ok {
 		return false
@@ -60,16 +61,16 @@ func (h *hammer) work(rng *rand.Rand) bool {
 	if rng != nil {
 		outcome = rng.IntN(100)
 	}
-	var r Result
+	var r Response
 	switch {
 	case outcome == 0:
-		r.Outcome = PushedBack
+		r.Outcome = schedule.PushedBack
 		h.clock.Add(int64(5 * time.Second)) // or the pause would fill the rest of the test
 	case outcome == 1:
-		r.Outcome, r.Unsent = Troubled, true
+		r.Outcome = schedule.Troubled
 		h.clock.Add(int64(time.Second))
 	case outcome < 4:
-		r.Outcome, r.Reason = Refused, "Rejected"
+		r.Outcome = schedule.Refused
 		h.clock.Add(int64(time.Minute))
 	default:
 		h.mu.Lock()
@@ -146,11 +147,11 @@ func TestConcurrentUse(t *testing.T) {
 			case 2:
 				h.restore(rng)
 			case 3:
-				h.tracker.Wake(h.now())
+				wakes(h.tracker, h.now())
 			case 4:
 				h.tracker.Tallies()
 			default:
-				h.lose(h.tracker.Advance(h.now()))
+				h.lose(advance(h.tracker, h.now()))
 			}
 			runtime.Gosched()
 		}
@@ -162,7 +163,7 @@ func TestConcurrentUse(t *testing.T) {
 
 	for range 8 {
 		h.clock.Add(int64(3 * time.Hour))
-		h.lose(h.tracker.Advance(h.now()))
+		h.lose(advance(h.tracker, h.now()))
 		for h.work(nil) {
 		}
 	}
@@ -195,7 +196,7 @@ func TestFlushWhileSeriesMove(t *testing.T) {
 	tr.evict(evicted, start)
 	var moving sync.WaitGroup
 	moving.Go(func() { tr.Observe(&keys[0], Occurrence{}, start) })
-	moving.Go(func() { tr.Advance(start.Add(tr.opts.FinishAfter)) })
+	moving.Go(func() { advance(tr, start.Add(tr.opts.FinishAfter)) })
 	f := tr.Flush(start)
 	moving.Wait()
 	require.Equal(t, len(keys), f.Left())
@@ -269,7 +270,7 @@ func TestSealWhileCounting(t *testing.T) {
 	tr.Seal("Shutdown")
 	w := send(t, tr, start, Create)
 	counting.Wait()
-	tr.Apply(w, Result{}, start)
+	tr.Apply(w, Response{}, start)
 	assert.Zero(t, tr.Flush(start).Left(), "nothing was counted after Seal had returned")
 	assert.EqualValues(t, 12002, int64(w.Series.Count)+dropped.Load())
 	assert.EqualValues(t, 12002, tr.Stats(start).Occurrences)

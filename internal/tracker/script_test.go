@@ -157,12 +157,12 @@ func run(w *world, now time.Duration, words []string) string {
 				}
 			}
 			return w.answer(arg(1), now)
-		case string(lost), string(late), string(failed), string(unsent), string(pushedBack), string(denied), string(refused), string(local):
+		case string(lost), string(late), string(failed), string(unsent), string(pushedBack), string(denied), string(refused), string(local), string(missing):
 			return w.fail(arg(1), failure(words[0]), parse(w.t, time.ParseDuration, cmp.Or(arg(2), "0s")), now)
 		case "arrive":
 			return w.arrive()
 		case "advance":
-			w.do(func() []Drop { return w.tracker.Advance(at) })
+			w.do(func() []Drop { return advance(w.tracker, at) })
 		case "flush":
 			return w.flush(now)
 		case "settled":

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/eventseries/eventseries/internal/fakeapi"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -140,7 +141,7 @@ func (ev *remoteEvent) count() int {
 }
 
 // do handles the request for a write of e, which contains the occurrences that f has.
-func (s *server) do(f *flight) (r Result, ev *remoteEvent) {
+func (s *server) do(f *flight) (r Response, ev *remoteEvent) {
 	s.t.Helper()
 	ctx, w := context.Background(), f.Write
 	if w.Creates() {
@@ -184,7 +185,7 @@ func (s *server) do(f *flight) (r Result, ev *remoteEvent) {
 	return s.result(event, err), ev
 }
 
-func (s *server) result(event *eventsv1.Event, err error) (r Result) {
+func (s *server) result(event *eventsv1.Event, err error) (r Response) {
 	s.t.Helper()
 	r.Event = event
 	switch {
@@ -192,11 +193,11 @@ func (s *server) result(event *eventsv1.Event, err error) (r Result) {
 		event.ResourceVersion = ""
 	case err == nil:
 	case apierrors.IsAlreadyExists(err):
-		r.Outcome = Taken
+		r.Outcome = schedule.Taken
 	case apierrors.IsNotFound(err):
-		r.Outcome = Gone
+		r.Outcome = schedule.Gone
 	case apierrors.IsConflict(err):
-		r.Outcome = Changed
+		r.Outcome = schedule.Changed
 	default:
 		s.t.Errorf("invalid request: %v", err)
 	}

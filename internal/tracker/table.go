@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"hash/maphash"
+	"math/rand/v2"
 	"time"
 
 	"github.com/eventseries/eventseries/internal/schedule"
@@ -24,8 +25,9 @@ type table struct {
 	size    int               // the number of entries
 
 	sched    *schedule.Schedule[*Entry]
-	words    map[words]*words                // what keys share
-	lists    [classes]schedule.Queue[*Entry] // entries by what their eviction loses
+	words    map[words]*words  // what keys share
+	lists    [classes][]*Entry // entries by what their eviction loses
+	random   *rand.Rand        // chooses victims
 	tallies  tallies
 	flushes  flushes
 	ongoing  int              // the number of entries that are ongoing
@@ -34,9 +36,9 @@ type table struct {
 	hurried  bool             // a shutdown has begun
 	failing  bool             // requests have failed since the latest answer of the server:
 	failedAt time.Duration    // since then
+	failures []string         // namespaces in which requests have failed, see giveUpSome
 	upSince  time.Duration    // since when the server has not been away for long, see isAway
 	noted    time.Duration    // the bucket of takesNote contains what has been added since
-	ahead    time.Duration    // by how much the wall clock was ahead of the monotonic one, see catchUp
 
 	occurrences, adopted uint64
 
@@ -57,17 +59,6 @@ func remember[K comparable, V any](in map[K]V, k K, v V) {
 		clear(in)
 	}
 	in[k] = v
-}
-
-// jump returns by how much the wall clock has run ahead of the monotonic one since the latest
-// catchUp, if that is no correction: if a heartbeat that does not know it can be late.
-func (t *table) jump(now time.Time) time.Duration {
-	interval := t.opts.HeartbeatInterval
-	jump := now.Round(0).Sub(t.epoch.Round(0)) - t.offset(now) - t.ahead
-	if jump > 0 && jump < min(interval/4, (t.opts.EventTTL-interval)/2) {
-		return 0
-	}
-	return jump
 }
 
 // find returns the entry of a key, nil if there is none.
@@ -107,7 +98,7 @@ func (t *table) remove(e *Entry) {
 func (t *table) all() []*Entry {
 	all := make([]*Entry, 0, t.size)
 	for class := range t.lists {
-		all = t.lists[class].AppendTo(all)
+		all = append(all, t.lists[class]...)
 	}
 	return all
 }
@@ -144,7 +135,7 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	s := t.step(e, now)
 	e.occur(&t.rules, o, now)
 	t.settle(e, &s)
-	t.makeRoom(k, now)
+	t.makeRoom(now)
 }
 
 // take takes e through a step: do changes e, and settle carries out what follows.
@@ -158,7 +149,7 @@ func (t *table) take(e *Entry, now time.Time, do func(*step)) {
 func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
-		isCrowded:  t.ongoing > schedule.Burst,
+		isCrowded:  t.ongoing > noticeable,
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }
@@ -190,7 +181,7 @@ func (t *table) settle(e *Entry, s *step) {
 	default:
 		t.sched.Ready(e, e.due(&t.rules, kind, s.at), s.at)
 	}
-	t.classify(e)
+	t.classify(e, t.classOf(e))
 }
 
 // count keeps the numbers of ongoing series.
@@ -207,10 +198,7 @@ func (t *table) count(e *Entry, was, is bool) {
 
 // forget removes e, of which nothing is to be written any more.
 func (t *table) forget(e *Entry) {
-	if e.class != classNone {
-		t.lists[e.class].Remove(e)
-		e.class = classNone
-	}
+	t.classify(e, classNone)
 	t.remove(e)
 	t.sched.Remove(e)
 	t.flushes.follow(e, 0)
@@ -223,6 +211,32 @@ func (t *table) drop(e *Entry, reason DropReason, now time.Time) {
 	t.settle(e, &s)
 }
 
+// advance takes a number of entries whose deadlines have passed through a step, and gives up what has failed for
+// too long. It reports whether there are more.
+func (t *table) advance(now time.Time) (more bool) {
+	for range batch {
+		e, ok := t.sched.Due(t.offset(now))
+		if !ok {
+			return t.giveUpSome(now)
+		}
+		t.take(e, now, e.tick)
+	}
+	return true
+}
+
+// next returns the write to make next, nil if there is none that can be made now.
+func (t *table) next(now time.Time) *Write {
+	for {
+		e, ok := t.sched.Next(t.offset(now))
+		if !ok {
+			return nil
+		}
+		if w, ok := t.start(e, now); ok {
+			return w
+		}
+	}
+}
+
 // start returns the write of an entry that has just been put in flight. ok is
 // false if there is none after all.
 func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
@@ -230,7 +244,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 	e.tick(&s)
 	kind, k := e.need(s.at), e.Key()
 	if kind == none {
-		t.sched.Done(e, schedule.Response{}, s.at)
+		t.sched.Cancel(e, s.at)
 		t.settle(e, &s)
 		return nil, false
 	}
@@ -238,58 +252,52 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 		kind = FlushCount
 	}
 	w = e.write(&s, kind, &k)
-	w.Retries, w.Waited, w.ahead = e.slot.Failures > 0, s.at-t.sched.Since(e), t.ahead
+	w.Retries, w.Waited = e.slot.Failures > 0, t.sched.Waited(e, s.at)
 	t.count(e, s.wasOngoing, e.isOngoing())
-	t.classify(e)
+	t.classify(e, t.classOf(e))
 	return w, true
 }
 
 // respond applies the response to the write of e.
-func (t *table) respond(e *Entry, w *Write, r *Result, now time.Time) {
+func (t *table) respond(e *Entry, w *Write, r *Response, now time.Time) {
 	s := t.step(e, now)
 	s.permits = t.places[e.Namespace()].permits
-	w.at -= min(max(t.ahead-w.ahead, 0), series.MaxDuration)
-	response := e.respond(&s, w, r)
-	t.sched.Done(e, response, s.at)
-	if r.Outcome == Refused || r.Outcome == Written && w.Kind != Look {
+	t.sched.Done(e, e.respond(&s, w, r), s.at)
+	if s.lost > 0 || r.Outcome == schedule.Written && w.Kind != Look {
 		t.sched.Remove(e) // what waits from now on is something new
 	}
 	t.settle(e, &s)
-	if r.Outcome == Troubled || r.Outcome == Denied {
-		t.giveUp(w, r.Outcome, now)
-	}
-	if !r.Outcome.Handled() || r.Outcome == Denied {
+	if !r.Outcome.Passed() {
+		t.failed(e, r.Outcome, now)
 		t.bound(now) // it waits again
 	}
 }
 
-// hear takes what a response shows of the server and of the namespace, and returns why occurrences are
-// lost if it is a refusal. A namespace that does not exist was deleted if it has existed lately.
-func (t *table) hear(w *Write, r *Result, at time.Duration) DropReason {
+// hear takes what a response shows of the server and of the namespace. A namespace that does not
+// exist was deleted if it has existed lately.
+func (t *table) hear(w *Write, r *Response, at time.Duration) {
 	if !r.Outcome.Handled() {
 		if !t.failing {
 			t.failing, t.failedAt = true, at
 		}
-		return r.Reason
+		return
 	}
 	if t.isAway(at) {
 		t.upSince = at
 	}
 	t.failing = false
-	if r.Outcome == Denied {
-		return r.Reason
-	}
-	namespace, reason := w.entry.Namespace(), r.Reason
+	namespace := w.entry.Namespace()
 	p := t.places[namespace]
-	if reason == DropNamespaceNotFound && (p.existsUntil != 0 && at < p.existsUntil || w.Kind == Recreate) {
-		reason = DropNamespaceTerminating
+	if r.Never == DropNamespaceNotFound && (p.existsUntil != 0 && at < p.existsUntil || w.Kind == Recreate) {
+		r.Never = DropNamespaceTerminating
 	}
-	p.permits = p.permits || !w.Creates()
-	if r.Outcome == Written || r.Reason == DropNamespaceTerminating {
+	p.permits = p.permits || r.Outcome.Passed() && !w.Creates()
+	if r.Outcome == schedule.Written || r.Never == DropNamespaceTerminating {
 		p.existsUntil = at + t.opts.EventTTL
 	}
-	remember(t.places, namespace, p)
-	return reason
+	if p != (place{}) {
+		remember(t.places, namespace, p)
+	}
 }
 
 // isAway reports whether requests have failed for so long, without an answer to any, that it is an
@@ -298,33 +306,46 @@ func (t *table) isAway(at time.Duration) bool {
 	return t.failing && at-t.failedAt > t.opts.EventTTL*5/8
 }
 
-// giveUp drops what has waited for longer than the server keeps an Event, because its requests have
-// failed, although the server has answered for as long. Of those that have been denied, only the one
-// that has just been denied again: the others may be permitted by now, and what has failed may pass. What
-// has never been sent waits on, unless the namespace has failed several requests in a row. A shutdown waits for no series that
-// the server has denied twice in a row.
-func (t *table) giveUp(w *Write, o Outcome, now time.Time) {
-	at, reason, failures := t.offset(now), DropUnavailable, 0
-	if o == Denied {
-		reason = DropDenied
-	}
-	late := []*Entry{w.entry}
+// lastRetries is for how long a series that has waited for Options.EventTTL can have its last retry. Then
+// another failure of its namespace is enough.
+const lastRetries = 115 * time.Second
+
+// failed says that a request of e has failed. What has failed and has waited for longer than the server keeps an
+// Event is given up. After lastRetries, it needs no request of its own: many series of a namespace that is denied would take many.
+// While the server is away, time does not count. A shutdown waits for no series that the server has denied twice in a row.
+func (t *table) failed(e *Entry, o schedule.Outcome, now time.Time) {
+	at := t.offset(now)
 	switch {
-	case o == Denied && t.hurried:
-		if w.entry.slot.Failures < 2 {
-			return
-		}
-	case at-t.upSince < t.opts.EventTTL || t.isAway(at):
-		return
+	case t.hurried && o == schedule.Denied && e.slot.Failures > 1:
+		t.giveUp(e, now)
+	case t.hurried, t.isAway(at), at-t.upSince < t.opts.EventTTL:
 	default:
-		late, failures = t.sched.PendingSince(w.entry.Namespace(), at-t.opts.EventTTL)
-	}
-	for _, e := range late {
-		hasFailed := e.slot.Failures > 0
-		isSpared := e != w.entry && (hasFailed && (o == Denied || e.slot.Last == schedule.Denied) || !hasFailed && failures < schedule.Several)
-		if e.class != classNone && !isSpared {
-			t.sched.Remove(e)
-			t.take(e, now, func(s *step) { e.lose(s, reason) })
+		if t.sched.Waited(e, at) >= t.opts.EventTTL {
+			t.giveUp(e, now)
 		}
+		t.failures = append(t.failures, e.Namespace())
+	}
+}
+
+// giveUpSome gives up a number of series that have failed and have waited for too long in a namespace whose latest request
+// has failed. It reports whether there are more.
+func (t *table) giveUpSome(now time.Time) (more bool) {
+	for left := batch; left > 0 && len(t.failures) > 0; {
+		late := t.sched.Failed(t.failures[0], t.offset(now)-t.opts.EventTTL-lastRetries, left)
+		for _, e := range late {
+			t.giveUp(e, now)
+		}
+		if left -= len(late); left > 0 {
+			t.failures = t.failures[1:]
+		}
+	}
+	return len(t.failures) > 0
+}
+
+// giveUp drops what the server does not store of e, for the reason of its latest response.
+func (t *table) giveUp(e *Entry, now time.Time) {
+	if e.class != classNone {
+		t.sched.Remove(e)
+		t.take(e, now, func(s *step) { e.lose(s, reasons[e.slot.Last]) })
 	}
 }

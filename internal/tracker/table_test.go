@@ -1,9 +1,7 @@
 package tracker
 
 import (
-	"cmp"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,89 +20,98 @@ import (
 
 // Eviction. Its order is in testdata/scripts/05-evict.txt and 06-closing.txt.
 
-// The longest idle series is evicted, also if occurrences have come since that its list does not know.
-func TestLongestIdle(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	tr := New(Options{}, start)
-	list := &tr.lists[classNormal]
-	assert.Nil(t, tr.longestIdle(classNormal))
+// What fails is evicted first, and what has been idle longest, among a few that are drawn.
+func TestVictim(t *testing.T) {
+	tr := New(Options{Seed: 1}, start)
+	assert.Nil(t, tr.victim(classOver, classNormal, classWarning))
+	const n = 100
 	var entries []*Entry
-	for i := range 200 {
-		entries = append(entries, observe(t, tr, named("a", fmt.Sprint(i)), start.Add(time.Duration(i)*time.Microsecond), Occurrence{}, Occurrence{}))
+	for i := range n {
+		entries = append(entries, observe(t, tr, named("a", fmt.Sprint(i)), start.Add(time.Duration(i)*time.Microsecond), Occurrence{}))
 	}
-	for len(entries) > 0 {
-		for range 20 {
-			e := entries[rng.IntN(len(entries))]
-			k := e.Key()
-			tr.Count(&k, e.last+time.Duration(rng.IntN(100))*time.Microsecond)
+	mean := func() (mean time.Duration) {
+		for range 1000 {
+			mean += tr.victim(classOver, classNormal).last / 1000
 		}
-		want := slices.MinFunc(entries, func(a, b *Entry) int { return cmp.Compare(a.last, b.last) }).last
-		var e *Entry
-		for range entries { // each call corrects a bounded number of times
-			if e = tr.longestIdle(classNormal); list.At(e) == e.last {
-				break
+		return mean
+	}
+	assert.InDelta(t, n/(sample+1)*time.Microsecond, mean(), float64(5*time.Microsecond))
+	for i, e := range entries {
+		e.slot.Failures = uint8(i % 2)
+	}
+	failed := 0
+	for range 1000 {
+		failed += int(tr.victim(classNormal).slot.Failures)
+	}
+	assert.InDelta(t, 1000*7/8, failed, 50)
+	warning := observe(t, tr, named("W", ""), start, Occurrence{})
+	assert.Equal(t, warning, tr.victim(classOver, classWarning))
+	assert.NotEqual(t, warning, tr.victim(classOver, classNormal, classWarning))
+}
+
+// There are more loops than the table has room for. That costs the requests of a part of them, and counts
+// stay exact. A hot loop that comes later has its place at once.
+func TestMoreLoopsThanRoom(t *testing.T) {
+	for loops, most := range map[int]int{100: 20, 101: 40, 110: 300, 200: 800} {
+		w := newWorld(t, Options{Capacity: 100, Seed: 1}, newServer(t))
+		now, keys, sent := time.Duration(0), []string{}, 0
+		for i := range loops {
+			keys = append(keys, fmt.Sprint("w", i))
+		}
+		rounds := 20
+		for range rounds {
+			before := sent
+			for _, key := range keys {
+				now += time.Minute / time.Duration(loops)
+				w.see(key, "", nil, now)
+				for w.begin("", now) != "no write" {
+					sent++
+					w.answer(w.inFlight[0].key, now)
+				}
+			}
+			if now > 3*time.Minute {
+				require.LessOrEqual(t, sent-before, most, loops)
 			}
 		}
-		require.Equal(t, want, e.last)
-		tr.drop(e, "Test", start)
-		entries = slices.DeleteFunc(entries, func(other *Entry) bool { return other == e })
+		w.latest = now
+		w.check()
+		for _, key := range keys {
+			sum := 0
+			if e := w.find(key); e != nil {
+				sum = int(e.count)
+			} else {
+				for _, ev := range w.remote.all(key) {
+					sum += ev.count()
+				}
+			}
+			require.Equal(t, rounds, sum, key)
+		}
+		sent = 0
+		for i := range 200 {
+			now += 10 * time.Millisecond
+			w.see("hot", "", nil, now)
+			for w.begin("", now) != "no write" {
+				sent++
+				w.answer(w.inFlight[0].key, now)
+			}
+			if i == 100 {
+				require.Equal(t, active, w.find("hot").life)
+			}
+		}
+		assert.LessOrEqual(t, sent, 6)
 	}
 }
 
-// All series of a full table recur all the time, so all times in its lists are out of date. A new series
-// makes room for itself in microseconds all the same, because that looks at a bounded number of them.
-func TestEvictionAmongHotLoops(t *testing.T) {
-	const n = 20_000
-	tr, keys := ongoingSeries(t, n)
-	now := start.Add(time.Second)
-	for _, e := range tr.all() {
-		e.beatAt = time.Hour // so that Count suffices
+// No Normal evicts a Warning that is not over.
+func TestFloodOfNormals(t *testing.T) {
+	tr := New(Options{Capacity: 1000, Seed: 1}, start)
+	for i := range 1000 {
+		observe(t, tr, named("W", fmt.Sprint(i)), start, Occurrence{}, Occurrence{})
 	}
-	for i := range keys {
-		tr.Count(&keys[i], tr.offset(now))
+	for i := range 5000 {
+		tr.Observe(named("n", fmt.Sprint("normal-", i)), Occurrence{}, start.Add(time.Duration(i)*time.Millisecond))
 	}
-	require.NotNil(t, tr.longestIdle(classNormal))
-	corrected := 0
-	for _, e := range tr.all() {
-		if tr.lists[classNormal].At(e) == e.last {
-			corrected++
-		}
-	}
-	assert.Equal(t, batch, corrected)
-	require.Empty(t, tr.Observe(testKey("b"), Occurrence{}, now))
-	assert.Equal(t, 1, tr.Stats(now).Closing)
-}
-
-// What was never sent, because its namespace fails for others, is evicted after those.
-func TestSeriesThatFailAreEvictedFirst(t *testing.T) {
-	for _, outcome := range []Outcome{Troubled, Denied, PushedBack} {
-		tr, now := New(Options{Capacity: 40}, start), start
-		warn := func(namespace string, i int) []Drop {
-			k := named("W", fmt.Sprint(namespace, i))
-			k.Regarding.Namespace = namespace
-			return tr.Observe(k, Occurrence{}, now)
-		}
-		for i := range 40 {
-			require.Empty(t, warn("ns", i))
-			now = now.Add(time.Millisecond)
-		}
-		tried := map[string]bool{}
-		for range 15 {
-			w, _, ok := tr.Next(now)
-			if !ok {
-				break
-			}
-			tried[w.Series.Key.Regarding.Name] = true
-			tr.Apply(w, Result{Outcome: outcome}, now)
-		}
-		require.NotEmpty(t, tried)
-		for i := range len(tried) {
-			require.Empty(t, warn("other", i))
-		}
-		for _, e := range tr.all() {
-			assert.Equal(t, tried[e.Key().Regarding.Name], e.life == closing, "%s: %s", outcome, e.Key().Regarding.Name)
-		}
-	}
+	assert.Len(t, tr.lists[classWarning], 1000)
 }
 
 // Tallies.
@@ -360,9 +367,9 @@ func trackerOf(t testing.TB, keys []series.Key) *Tracker {
 	for i := range keys {
 		tr.Observe(&keys[i], o, start)
 		tr.Observe(&keys[i], o, start)
-		w, _, ok := tr.Next(start)
+		w, _, ok := next(tr, start)
 		require.True(t, ok)
-		tr.Apply(w, Result{}, start)
+		tr.Apply(w, Response{}, start)
 	}
 	return tr
 }

@@ -31,18 +31,17 @@ func New(opts Options, now time.Time) *Tracker {
 	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
 	t.gap = min(t.opts.FinishAfter, t.window.Slow())
-	t.mark = int64(cmp.Or(opts.Seed, rand.Uint64()) % uint64(markRange))
+	seed := cmp.Or(opts.Seed, rand.Uint64())
+	t.mark = int64(seed % uint64(markRange))
+	t.random = rand.New(rand.NewPCG(seed, 0))
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
 	t.words = make(map[words]*words)
-	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), opts.Jitter)
+	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), t.opts.EventTTL, opts.Jitter)
 	t.flushes = make(flushes)
 	t.places = make(map[string]place)
 	t.lost = make(map[DropReason]uint64)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
-	for class := range t.lists {
-		t.lists[class] = schedule.NewQueue(func(e *Entry) *int32 { return &e.index })
-	}
 	return t
 }
 
@@ -74,13 +73,11 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 }
 
 // Describe passes the note and the annotations of the latest occurrence to a series, whose next
-// write carries them. It reports whether the wall clock has jumped, which the hot path does not see
-// otherwise. Then call [Tracker.Advance].
-func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) (jumped bool) {
+// write carries them.
+func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e.describe(o, t.offset(now))
-	return t.jump(now) > 0
 }
 
 // Observe records an occurrence of any key, and evicts a series if the tracker is full. If k has a
@@ -115,86 +112,39 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 	}
 }
 
-// Advance handles the deadlines up to now: of heartbeats, of quiet series, and of Events that expire.
-func (t *Tracker) Advance(now time.Time) (drops []Drop) {
-	t.catchUp(now)
-	part := func() (more bool) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		defer func() { drops = append(drops, t.dropped()...) }()
-		for range batch {
-			e, ok := t.sched.Due(t.offset(now))
-			if !ok {
-				return false
-			}
-			t.take(e, now, e.tick)
-		}
-		return true
-	}
-	for part() {
-	}
-	return drops
-}
-
-// catchUp makes the Events of ongoing series older if the wall clock has jumped ahead, so they need a
-// heartbeat. While a machine is suspended, the monotonic clock stands still, and
-// Events expire. If a clock was behind, their times are those of long ago. Windows and delays follow the
-// monotonic clock.
-func (t *Tracker) catchUp(now time.Time) {
+// Next handles what is due by now, and returns the write to make next: nil if there is none that can be
+// made now, or mayStart is false. wake is when to call Next again if nothing else happens before: now if
+// more is due, and zero if time alone changes nothing. If mayStart is false, wake is not about writes. A series
+// has one write in flight at a time.
+func (t *Tracker) Next(now time.Time, mayStart bool) (w *Write, drops []Drop, wake time.Time) {
 	t.mu.Lock()
-	jump := t.jump(now)
-	t.ahead += jump
-	t.mu.Unlock()
-	if jump <= 0 {
-		return
+	defer t.mu.Unlock()
+	more := t.advance(now)
+	if mayStart {
+		w = t.next(now)
 	}
-	t.inParts(func(e *Entry) {
-		if e.isOngoing() {
-			t.take(e, now, func(*step) { e.age(min(jump, series.MaxDuration)) })
-		}
-	})
-}
-
-// Wake returns from when Advance has something to do if nothing else happens before, and from when
-// Next can have a write. Each is zero if there is none.
-func (t *Tracker) Wake(now time.Time) (advance, next time.Time) {
 	at := t.offset(now)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	due, request := t.sched.Wake(at)
-	if due < schedule.Never {
-		advance = now.Add(due - at)
+	until, request := t.sched.Wake(at)
+	if mayStart {
+		until = min(until, request)
 	}
-	if request < schedule.Never {
-		next = now.Add(request - at)
+	switch {
+	case more:
+		wake = now
+	case until < schedule.Never:
+		wake = now.Add(until - at)
 	}
-	return advance, next
-}
-
-// Next returns the write to make next. ok is false if there is none that can be made now;
-// see [Tracker.Wake]. A series has one write in flight at a time.
-func (t *Tracker) Next(now time.Time) (w *Write, drops []Drop, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for {
-		e, ok := t.sched.Next(t.offset(now))
-		if !ok {
-			return nil, t.dropped(), false
-		}
-		if w, ok = t.start(e, now); ok {
-			return w, t.dropped(), true
-		}
-	}
+	return w, t.dropped(), wake
 }
 
 // Apply interprets the response to a write.
-func (t *Tracker) Apply(w *Write, r Result, now time.Time) []Drop {
+func (t *Tracker) Apply(w *Write, r Response, now time.Time) []Drop {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	at := t.offset(now)
-	r.Reason = t.hear(w, &r, at)
+	t.hear(w, &r, at)
 	if w.entry.class == classNone {
-		t.sched.Done(w.entry, r.response(), at)
+		t.sched.Done(w.entry, schedule.Answer{Outcome: r.Outcome, Pause: r.Pause}, at)
 		return nil
 	}
 	t.respond(w.entry, w, &r, now)
@@ -291,10 +241,10 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	defer t.mu.Unlock()
 	s := Stats{
 		Occurrences: t.occurrences,
-		Singletons:  t.lists[classNormal].Len() + t.lists[classWarning].Len() - t.ongoing,
+		Singletons:  len(t.lists[classNormal]) + len(t.lists[classWarning]) - t.ongoing,
 		Ongoing:     t.ongoing,
-		Ended:       t.lists[classOver].Len(),
-		Closing:     t.lists[classClosing].Len() + t.lists[classInFlight].Len(),
+		Ended:       len(t.lists[classOver]),
+		Closing:     len(t.lists[classClosingNormal]) + len(t.lists[classClosingWarning]) + len(t.lists[classInFlight]),
 		Capacity:    t.opts.Capacity,
 		Adopted:     t.adopted,
 		Dropped:     maps.Clone(t.lost),

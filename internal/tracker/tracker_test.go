@@ -40,11 +40,44 @@ func observe(t testing.TB, tr *Tracker, k *series.Key, now time.Time, occurrence
 	return entryOf(tr, k)
 }
 
+// advance handles what is due, and returns what was dropped.
+func advance(tr *Tracker, now time.Time) (drops []Drop) {
+	for {
+		_, lost, wake := tr.Next(now, false)
+		drops = append(drops, lost...)
+		if wake.IsZero() || wake.After(now) {
+			return drops
+		}
+	}
+}
+
+// next returns the next write, if there is one.
+func next(tr *Tracker, now time.Time) (w *Write, drops []Drop, ok bool) {
+	w, drops, _ = tr.Next(now, true)
+	return w, drops, w != nil
+}
+
+// wakes returns when something is due, and when there can be a write.
+func wakes(tr *Tracker, now time.Time) (due, request time.Time) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	at := tr.offset(now)
+	times := [2]time.Time{}
+	for i, until := range list(tr.sched.Wake(at)) {
+		if until < schedule.Never {
+			times[i] = now.Add(until - at)
+		}
+	}
+	return times[0], times[1]
+}
+
+func list[T any](a, b T) []T { return []T{a, b} }
+
 // send returns the next write, which must be of the given kind.
 func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
 	t.Helper()
-	require.Empty(t, tr.Advance(now))
-	w, drops, ok := tr.Next(now)
+	require.Empty(t, advance(tr, now))
+	w, drops, ok := next(tr, now)
 	require.True(t, ok, "a %s is ready", kind)
 	require.Empty(t, drops)
 	require.Equal(t, kind.String(), w.Kind.String())
@@ -55,20 +88,20 @@ func send(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
 func write(t testing.TB, tr *Tracker, now time.Time, kind Kind) *Write {
 	t.Helper()
 	w := send(t, tr, now, kind)
-	require.Empty(t, tr.Apply(w, Result{}, now))
+	require.Empty(t, tr.Apply(w, Response{}, now))
 	return w
 }
 
 // writeAll sends all writes that are ready, and returns what was dropped.
-func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops []Drop) {
-	drops = tr.Advance(now)
+func writeAll(tr *Tracker, now time.Time, respond func(*Write) schedule.Outcome) (drops []Drop) {
+	drops = advance(tr, now)
 	for {
-		w, lost, ok := tr.Next(now)
+		w, lost, ok := next(tr, now)
 		drops = append(drops, lost...)
 		if !ok {
 			return drops
 		}
-		drops = append(drops, tr.Apply(w, Result{Outcome: respond(w)}, now)...)
+		drops = append(drops, tr.Apply(w, Response{Outcome: respond(w)}, now)...)
 	}
 }
 
@@ -76,13 +109,13 @@ func writeAll(tr *Tracker, now time.Time, respond func(*Write) Outcome) (drops [
 func await(t testing.TB, tr *Tracker, now time.Time) (*Write, time.Time) {
 	t.Helper()
 	for range 100 {
-		require.Empty(t, tr.Advance(now))
-		w, drops, ok := tr.Next(now)
+		require.Empty(t, advance(tr, now))
+		w, drops, ok := next(tr, now)
 		require.Empty(t, drops)
 		if ok {
 			return w, now
 		}
-		advance, next := tr.Wake(now)
+		advance, next := wakes(tr, now)
 		if now = next; next.IsZero() || !advance.IsZero() && advance.Before(next) {
 			now = advance
 		}
@@ -93,7 +126,7 @@ func await(t testing.TB, tr *Tracker, now time.Time) (*Write, time.Time) {
 }
 
 // accept is how a server responds that accepts everything.
-func accept(*Write) Outcome { return Written }
+func accept(*Write) schedule.Outcome { return schedule.Written }
 
 // named returns a key of an object with a name of its own.
 func named(key, name string) *series.Key {
@@ -111,17 +144,19 @@ func TestOptions(t *testing.T) {
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
 }
 
-func TestNamesOfKindsAndOutcomes(t *testing.T) {
+func TestNamesOfKinds(t *testing.T) {
 	for kind := range Kinds {
 		assert.NotEmpty(t, kind.String())
 		w := Write{Kind: kind}
 		assert.Equal(t, kind == Create || kind == Recreate, w.Creates(), kind)
 	}
-	results := [Outcomes]schedule.Result{PushedBack: schedule.PushedBack, Troubled: schedule.Failed, Denied: schedule.Denied, Refused: schedule.Refused}
-	for outcome := range Outcomes {
+}
+
+// Each outcome that is a failure has a reason for which a series is given up.
+func TestReasons(t *testing.T) {
+	for outcome := range schedule.Outcomes {
 		assert.NotEmpty(t, outcome.String())
-		r := Result{Outcome: outcome}
-		assert.Equal(t, max(results[outcome], schedule.Passed), r.response().Result, outcome)
+		assert.Equal(t, outcome.Passed(), reasons[outcome] == "", outcome)
 	}
 }
 
@@ -132,7 +167,7 @@ func TestPatchesContainWhatHasChanged(t *testing.T) {
 	tr := New(Options{}, at)
 	stored := &eventsv1.Event{}
 	version := 0
-	emit := func(kind Kind, outcome Outcome, want string, o Occurrence) {
+	emit := func(kind Kind, outcome schedule.Outcome, want string, o Occurrence) {
 		t.Helper()
 		at = at.Add(time.Minute)
 		observe(t, tr, k, at, o)
@@ -152,17 +187,17 @@ func TestPatchesContainWhatHasChanged(t *testing.T) {
 		}
 		version++
 		stored.ResourceVersion = strconv.Itoa(version)
-		require.Empty(t, tr.Apply(w, Result{Outcome: outcome, Event: stored.DeepCopy()}, at))
+		require.Empty(t, tr.Apply(w, Response{Outcome: outcome, Event: stored.DeepCopy()}, at))
 	}
 	x := map[string]string{"x": "1"}
-	emit(Create, Written, "", Occurrence{Note: "one", Annotations: x})
-	emit(MakeSeries, Written, `{}`, Occurrence{Note: "one", Annotations: x})
-	emit(FlushCount, Written, `{"last-note":"two"}`, Occurrence{Note: "two"})
-	emit(FlushCount, Written, `null`, Occurrence{Note: "two", Annotations: x})
-	emit(FlushCount, PushedBack, `{"last-note":null,"x":"2"}`, Occurrence{Note: "one", Annotations: map[string]string{"x": "2"}})
+	emit(Create, schedule.Written, "", Occurrence{Note: "one", Annotations: x})
+	emit(MakeSeries, schedule.Written, `{}`, Occurrence{Note: "one", Annotations: x})
+	emit(FlushCount, schedule.Written, `{"last-note":"two"}`, Occurrence{Note: "two"})
+	emit(FlushCount, schedule.Written, `null`, Occurrence{Note: "two", Annotations: x})
+	emit(FlushCount, schedule.PushedBack, `{"last-note":null,"x":"2"}`, Occurrence{Note: "one", Annotations: map[string]string{"x": "2"}})
 	at = at.Add(time.Minute)
-	emit(FlushCount, Written, `{"last-note":null,"x":"2"}`, Occurrence{})
-	emit(FlushCount, Written, `null`, Occurrence{Note: "one"})
+	emit(FlushCount, schedule.Written, `{"last-note":null,"x":"2"}`, Occurrence{})
+	emit(FlushCount, schedule.Written, `null`, Occurrence{Note: "one"})
 }
 
 // What is patched equals what would be created, however the series has changed.
@@ -193,12 +228,12 @@ func TestPatchedIsCreated(t *testing.T) {
 // The next write repairs all that it has overwritten: also the window.
 func TestPatchesWithoutVersionsRepeatAll(t *testing.T) {
 	tr, k := New(Options{}, start), testKey("a")
-	write := func(after time.Duration, o Outcome) string {
+	write := func(after time.Duration, o schedule.Outcome) string {
 		now := start.Add(after)
 		observe(t, tr, k, now, Occurrence{})
 		defer tr.Flush(now).Stop()
 		w, now := await(t, tr, now)
-		require.Empty(t, tr.Apply(w, Result{Outcome: o}, now))
+		require.Empty(t, tr.Apply(w, Response{Outcome: o}, now))
 		if w.Creates() {
 			return ""
 		}
@@ -206,11 +241,11 @@ func TestPatchesWithoutVersionsRepeatAll(t *testing.T) {
 		require.NoError(t, err)
 		return string(patch)
 	}
-	write(0, Written)
-	require.Contains(t, write(5*time.Minute, Troubled), `"eventseries.dev/window":"10m30s"`)
-	require.Contains(t, write(15*time.Minute, Written), `"eventseries.dev/window":"21m"`)
+	write(0, schedule.Written)
+	require.Contains(t, write(5*time.Minute, schedule.Troubled), `"eventseries.dev/window":"10m30s"`)
+	require.Contains(t, write(15*time.Minute, schedule.Written), `"eventseries.dev/window":"21m"`)
 	// The server applies the first patch now.
-	require.Contains(t, write(25*time.Minute, Written), `"eventseries.dev/window":"21m"`)
+	require.Contains(t, write(25*time.Minute, schedule.Written), `"eventseries.dev/window":"21m"`)
 }
 
 // The Event of an object without a namespace must be somewhere.
@@ -324,19 +359,19 @@ func TestStats(t *testing.T) {
 	assert.Equal(t, 3*time.Second, tr.Stats(start.Add(3*time.Second)).LongestWait)
 	w := send(t, tr, start, Create)
 	check(start, 1, 1, 0, 0, 2)
-	tr.Apply(w, Result{Outcome: Troubled}, start)
+	tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, start)
 	check(start, 1, 1, 0, 0, 2)
 	now := start.Add(time.Minute)
 	write(t, tr, now, Create)
 	w = send(t, tr, now, Create)
-	tr.Apply(w, Result{Outcome: PushedBack, RetryAfter: 5 * time.Second}, now)
+	tr.Apply(w, Response{Outcome: schedule.PushedBack, Pause: 5 * time.Second}, now)
 	s := tr.Stats(now.Add(time.Second))
 	assert.Equal(t, []schedule.Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, Pause: 4 * time.Second}}, s.Sick)
 	now = now.Add(5 * time.Second)
 	assert.Equal(t, time.Minute+5*time.Second, write(t, tr, now, Create).Waited)
 	check(now, 1, 1, 0, 0, 0)
 	now = now.Add(7 * time.Minute)
-	tr.Advance(now)
+	advance(tr, now)
 	check(now, 0, 0, 2, 0, 1)
 	write(t, tr, now, Finish)
 	check(now, 0, 0, 2, 0, 0)
@@ -346,7 +381,7 @@ func TestStats(t *testing.T) {
 	w = send(t, tr, now, MakeSeries)
 	later := now.Add(40 * time.Minute)
 	observe(t, tr, a, later, Occurrence{})
-	tr.Apply(w, Result{}, later)
+	tr.Apply(w, Response{}, later)
 	assert.Zero(t, tr.Stats(later).LongestWait)
 	assert.Equal(t, 1, tr.Stats(later).Waiting)
 	assert.Equal(t, 5, tr.Stats(now).Capacity)
@@ -381,15 +416,15 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	}
 
 	now := wallclock.Set(begin.Add(5*time.Minute), by)
-	assert.Empty(t, tr.Advance(now))
+	assert.Empty(t, advance(tr, now))
 	observe(t, tr, k, now, Occurrence{})
-	wake, _ := tr.Wake(now)
+	wake, _ := wakes(tr, now)
 	assert.Less(t, wake.Sub(now), 7*time.Minute)
 	flush := func() series.Series {
 		tr.Flush(now)
-		w, _, ok := tr.Next(now)
+		w, _, ok := next(tr, now)
 		require.True(t, ok)
-		require.Empty(t, tr.Apply(w, Result{}, now))
+		require.Empty(t, tr.Apply(w, Response{}, now))
 		return w.Series
 	}
 	after := flush()
@@ -406,10 +441,10 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	observe(t, tr, k, now, Occurrence{})
 	assert.False(t, flush().Last.Before(after.Last))
 
-	tr.Advance(wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
+	advance(tr, wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
 	assert.Equal(t, 1, tr.Stats(now).Ongoing)
 	now = wallclock.Set(begin.Add(12*time.Minute), by)
-	tr.Advance(now)
+	advance(tr, now)
 	assert.Zero(t, tr.Stats(now).Ongoing)
 	assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Last))
 	checkInvariants(t, tr, now, 0)
@@ -431,10 +466,10 @@ func TestWallClockIsSetBeforeTheFirstWrite(t *testing.T) {
 	_, err := series.FromEvent(w.Series.Event())
 	assert.NoError(t, err)
 
-	tr.Apply(w, Result{Outcome: Troubled}, now)
+	tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, now)
 	later := send(t, tr, begin.Add(2*time.Minute), Create)
 	assert.Equal(t, begin.Add(time.Minute).UnixMicro(), later.Series.Last.UnixMicro(), "the clock was set right")
-	tr.Apply(later, Result{Outcome: Troubled}, begin.Add(2*time.Minute))
+	tr.Apply(later, Response{Outcome: schedule.Troubled, MayBeStored: true}, begin.Add(2*time.Minute))
 	now = wallclock.Set(begin.Add(4*time.Minute), -time.Minute)
 	assert.Equal(t, later.Series.Last, send(t, tr, now, Create).Series.Last)
 }
@@ -497,10 +532,10 @@ func TestHeartbeatIsKept(t *testing.T) {
 			if now.Sub(start)%max(finishAfter-time.Minute, time.Minute) == 0 {
 				observe(t, tr, k, now, Occurrence{})
 			}
-			tr.Advance(now)
+			advance(tr, now)
 			assert.Equal(t, series.Ongoing, stored.StateAt(now), "%s after the last occurrence that is stored", now.Sub(stored.Last))
-			if w, _, ok := tr.Next(now); ok {
-				tr.Apply(w, Result{}, now)
+			if w, _, ok := next(tr, now); ok {
+				tr.Apply(w, Response{}, now)
 				stored = &w.Series
 			}
 			assert.Equal(t, 30*time.Minute, stored.Heartbeat)
@@ -529,9 +564,9 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 			e := observe(t, tr, k, start, o, o)
 			write(t, tr, start, Create)
 			require.LessOrEqual(t, e.beatAt, tr.offset(start)+minutes*time.Minute)
-			if i > schedule.Burst {
+			if i > noticeable {
 				due[e.beatAt/time.Minute]++
-			} else if i < schedule.Burst {
+			} else if i < noticeable {
 				require.Equal(t, minutes*time.Minute, e.beatAt-tr.offset(start), "few need not be spread")
 			}
 		}
@@ -542,7 +577,7 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 // What the server denies for longer than it keeps an Event, while it answers others, is dropped.
 // Other namespaces are not affected, and in an outage nothing is dropped.
 func TestGivingUp(t *testing.T) {
-	for outcome, reason := range map[Outcome]DropReason{Denied: DropDenied, Troubled: DropUnavailable} {
+	for outcome, reason := range map[schedule.Outcome]DropReason{schedule.Denied: DropDenied, schedule.Troubled: DropUnavailable} {
 		for _, isOutage := range []bool{false, true} {
 			tr, dropped := New(Options{}, start), 0
 			lose := func(drops []Drop) {
@@ -556,16 +591,16 @@ func TestGivingUp(t *testing.T) {
 			for range 75 {
 				lose(tr.Observe(testKey("a"), Occurrence{}, now))
 				lose(tr.Observe(testKey("b"), Occurrence{}, now))
-				lose(writeAll(tr, now, func(w *Write) Outcome {
+				lose(writeAll(tr, now, func(w *Write) schedule.Outcome {
 					if w.Series.Namespace == "ns-a" || isOutage {
 						return outcome
 					}
-					return Written
+					return schedule.Written
 				}))
 				checkInvariants(t, tr, now, 1)
 				now = now.Add(time.Minute)
 			}
-			if isOutage && outcome == Troubled {
+			if isOutage && outcome == schedule.Troubled {
 				assert.Zero(t, dropped, "the server has answered nothing")
 				continue
 			}
@@ -577,8 +612,7 @@ func TestGivingUp(t *testing.T) {
 	}
 }
 
-// A permission arrives after more than EventTTL. Only the series that has just been denied again is
-// dropped: the others may be permitted by now.
+// A permission arrives after more than EventTTL. Each series is tried once more before it is dropped.
 func TestGivingUpSparesTheOthers(t *testing.T) {
 	const n = 10
 	tr, now, denied := New(Options{}, start), start, true
@@ -589,16 +623,16 @@ func TestGivingUpSparesTheOthers(t *testing.T) {
 	written := 0
 	for denied || tr.Stats(now).Waiting > 0 {
 		tr.Observe(testKey("b"), Occurrence{}, now) // the server answers others
-		drops = append(drops, writeAll(tr, now, func(w *Write) Outcome {
+		drops = append(drops, writeAll(tr, now, func(w *Write) schedule.Outcome {
 			switch {
 			case w.Series.Namespace == "ns-b":
 			case denied:
 				denied = now.Sub(start) < time.Hour
-				return Denied
+				return schedule.Denied
 			default:
 				written++
 			}
-			return Written
+			return schedule.Written
 		})...)
 		now = now.Add(time.Minute)
 		require.Less(t, now.Sub(start), 3*time.Hour)
@@ -616,22 +650,71 @@ func TestDenialsGiveUpNoFailures(t *testing.T) {
 	}
 	for now.Before(start.Add(2 * time.Hour)) {
 		tr.Observe(testKey("b"), Occurrence{}, now) // the server answers others
-		for _, d := range writeAll(tr, now, func(w *Write) Outcome {
+		for _, d := range writeAll(tr, now, func(w *Write) schedule.Outcome {
 			switch {
 			case w.Series.Namespace == "ns-b":
-				return Written
+				return schedule.Written
 			case w.entry == failed && now.Before(start.Add(time.Hour)):
-				return Troubled
+				return schedule.Troubled
 			case w.entry == failed:
-				return Written
+				return schedule.Written
 			}
-			return Denied
+			return schedule.Denied
 		}) {
 			require.Contains(t, d.Key.Regarding.Name, "denied")
 		}
 		now = now.Add(time.Second)
 	}
 	assert.Equal(t, live, failed.phase)
+}
+
+// What has failed and has waited for EventTTL needs no request of its own to be dropped, and has the reason of its own
+// response. What has not failed is sent first. No lock takes long.
+func TestGivingUpMany(t *testing.T) {
+	const n = 1000
+	tr, now := New(Options{Capacity: 2 * n}, start), start
+	for i := range n {
+		observe(t, tr, named("a", fmt.Sprint(i)), now, Occurrence{})
+	}
+	outcome := func(w *Write) schedule.Outcome {
+		switch {
+		case w.Series.Namespace == "ns-b":
+			return schedule.Written
+		case strings.HasSuffix(w.Series.Key.Regarding.Name, "7"):
+			return schedule.Refused
+		}
+		return schedule.Denied
+	}
+	require.Empty(t, writeAll(tr, now, outcome))
+	requests := 0
+	for ; now.Before(start.Add(time.Hour)); now = now.Add(time.Second) {
+		tr.Observe(testKey("b"), Occurrence{}, now)
+		require.Empty(t, writeAll(tr, now, func(w *Write) schedule.Outcome { requests++; return outcome(w) }))
+	}
+	var drops []Drop
+	for requests = 0; len(drops) < n; now = now.Add(time.Second) {
+		require.Less(t, now.Sub(start), time.Hour+2*time.Minute)
+		w, lost, wake := tr.Next(now, true)
+		require.LessOrEqual(t, len(lost), batch)
+		if drops = append(drops, lost...); wake.Equal(now) {
+			now = now.Add(-time.Second)
+		}
+		if w != nil {
+			requests++
+			lost = tr.Apply(w, Response{Outcome: outcome(w)}, now)
+			require.LessOrEqual(t, len(lost), 1)
+			drops = append(drops, lost...)
+		}
+	}
+	assert.LessOrEqual(t, requests, 130)
+	for _, d := range drops {
+		want := DropDenied
+		if strings.HasSuffix(d.Key.Regarding.Name, "7") {
+			want = DropRejected
+		}
+		require.Equal(t, want, d.Reason)
+	}
+	checkInvariants(t, tr, now, 1)
 }
 
 // Adopted counts series that continue in an Event found by its name.
@@ -646,69 +729,6 @@ func TestAdopted(t *testing.T) {
 	assert.EqualValues(t, 1, w.tracker.Stats(start).Adopted)
 }
 
-// The wall clock jumps ahead, as when the machine is suspended, before or after the answer to a write, or
-// to a look after that answer is lost. The next occurrence is written.
-func TestWallClockJumpsAhead(t *testing.T) {
-	for _, moment := range []string{"after", "in flight", "lost before", "lost after"} {
-		now := time.Now()
-		tr, k := New(Options{}, now), testKey("a")
-		observe(t, tr, k, now, Occurrence{}, Occurrence{})
-		w := send(t, tr, now, Create)
-		stored := w.Series.Event()
-		answer := Result{Event: stored}
-		if strings.HasPrefix(moment, "lost") {
-			answer = Result{Outcome: Troubled}
-		}
-		if moment != "in flight" && moment != "lost after" {
-			require.Empty(t, tr.Apply(w, answer, now))
-		}
-		now = wallclock.Set(now.Add(time.Second), time.Hour)
-		e, counted, _ := tr.Count(k, tr.offset(now))
-		require.True(t, counted)
-		require.True(t, tr.Describe(e, Occurrence{}, now), moment)
-		require.Empty(t, tr.Advance(now))
-		require.False(t, tr.Describe(e, Occurrence{}, now), moment)
-		if moment == "in flight" || moment == "lost after" {
-			require.Empty(t, tr.Apply(w, answer, now))
-		}
-		now = now.Add(time.Minute)
-		if answer.Outcome == Troubled {
-			require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
-			require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
-		}
-		require.Negative(t, e.stored.at, moment)
-		write(t, tr, now, Heartbeat)
-	}
-}
-
-// What can make a heartbeat late is a jump of the wall clock: a quarter of the interval, or half of the time that is
-// left when it is due.
-func TestJumps(t *testing.T) {
-	for _, tt := range []struct{ ttl, interval, least time.Duration }{
-		{time.Hour, 30 * time.Minute, 450 * time.Second}, {time.Hour, 5 * time.Minute, 75 * time.Second}, {time.Hour, 58 * time.Minute, time.Minute},
-	} {
-		now := time.Now()
-		tr, k := New(Options{EventTTL: tt.ttl, HeartbeatInterval: tt.interval}, now), testKey("a")
-		e := observe(t, tr, k, now, Occurrence{}, Occurrence{})
-		assert.False(t, tr.Describe(e, Occurrence{}, wallclock.Set(now, tt.least-1)))
-		assert.True(t, tr.Describe(e, Occurrence{}, wallclock.Set(now, tt.least)))
-	}
-}
-
-// A machine is suspended for so long that an Event with a short TTL would expire before its next heartbeat. The
-// next occurrence is written.
-func TestSuspendedWithAShortTTL(t *testing.T) {
-	for ttl, by := range map[time.Duration]time.Duration{5 * time.Minute: 2 * time.Minute, 10 * time.Minute: 5 * time.Minute, time.Hour: 31 * time.Minute} {
-		now := time.Now()
-		tr, k := New(Options{EventTTL: ttl}, now), testKey("a")
-		observe(t, tr, k, now, Occurrence{}, Occurrence{})
-		write(t, tr, now, Create)
-		now = wallclock.Set(now.Add(time.Minute), by)
-		observe(t, tr, k, now, Occurrence{})
-		write(t, tr, now, Heartbeat)
-	}
-}
-
 // Each look is a conflict, too, as a webhook that changes the Event each time can make it. That is no hot
 // loop, and no rarer than others.
 func TestLooksThatAreConflicts(t *testing.T) {
@@ -717,17 +737,17 @@ func TestLooksThatAreConflicts(t *testing.T) {
 	stored := write(t, tr, now, Create).Series.Event()
 	now = now.Add(time.Minute)
 	observe(t, tr, k, now, Occurrence{})
-	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Result{Outcome: Changed}, now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Response{Outcome: schedule.Changed}, now))
 	stored.Series.Count++ // somebody else has written
 	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
-	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Result{Outcome: Changed}, now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Heartbeat), Response{Outcome: schedule.Changed}, now))
 	for n := range 300 {
 		w, at := await(t, tr, now)
 		require.Equal(t, Look, w.Kind)
 		require.LessOrEqual(t, at.Sub(now), schedule.RetryMax, n)
 		require.GreaterOrEqual(t, at.Sub(now), 2*schedule.RetryFirst, n)
 		now = at
-		require.Empty(t, tr.Apply(w, Result{Outcome: Changed}, now))
+		require.Empty(t, tr.Apply(w, Response{Outcome: schedule.Changed}, now))
 	}
 }
 
@@ -738,10 +758,10 @@ func TestWallClockJumpsWithoutNews(t *testing.T) {
 	observe(t, tr, k, now, Occurrence{}, Occurrence{})
 	write(t, tr, now, Create)
 	now = now.Add(time.Minute)
-	require.Empty(t, tr.Advance(now))
+	require.Empty(t, advance(tr, now))
 	for range 2 {
 		now = wallclock.Set(now, time.Hour)
-		require.Empty(t, tr.Advance(now))
+		require.Empty(t, advance(tr, now))
 	}
 	observe(t, tr, k, now, Occurrence{})
 	write(t, tr, now, Heartbeat)
@@ -757,9 +777,9 @@ func TestWallClockJumpsBeforeALostCreate(t *testing.T) {
 	w := send(t, tr, now, Create)
 	stored := w.Series.Event()
 	stored.ReportingInstance = "changed"
-	require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, now))
+	require.Empty(t, tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, now))
 	now = now.Add(time.Minute)
-	require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Create), Response{Outcome: schedule.Taken}, now))
 	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
 	assert.EqualValues(t, 1, e.count)
 }
@@ -769,22 +789,22 @@ func TestTimeMovesAfterALostCreate(t *testing.T) {
 	tr, k := New(Options{}, start), testKey("a")
 	e := observe(t, tr, k, start, Occurrence{}, Occurrence{})
 	w := send(t, tr, start, Create)
-	require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, start))
+	require.Empty(t, tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, start))
 	now := start.Add(2 * time.Minute)
-	require.Empty(t, tr.Apply(send(t, tr, now, Create), Result{Outcome: Taken}, now))
+	require.Empty(t, tr.Apply(send(t, tr, now, Create), Response{Outcome: schedule.Taken}, now))
 	stored := w.Series.Event()
 	stored.Series.LastObservedTime.Time = start.Add(time.Minute)
 	require.Empty(t, tr.Apply(send(t, tr, now, Look), answerOf(stored), now))
 	assert.EqualValues(t, 2, e.count)
 }
 
-func answerOf(event *eventsv1.Event) Result { return Result{Event: event} }
+func answerOf(event *eventsv1.Event) Response { return Response{Event: event} }
 
 // What is due at once is handled in parts, and all of it.
 func TestManyAreDue(t *testing.T) {
 	tr, keys := ongoingSeries(t, 2*batch+1)
 	now := start.Add(6 * time.Minute)
-	require.Empty(t, tr.Advance(now))
+	require.Empty(t, advance(tr, now))
 	assert.Equal(t, len(keys), tr.Stats(now).Ended)
 }
 
@@ -795,10 +815,10 @@ func TestPlacesAreBounded(t *testing.T) {
 	for i := range schedule.MaxRemembered {
 		remember(tr.places, fmt.Sprint(i), place{permits: true})
 	}
-	tr.hear(w, &Result{Outcome: Denied}, 0)
+	tr.hear(w, &Response{Outcome: schedule.Denied}, 0)
 	remember(tr.places, "0", place{permits: true})
 	assert.Len(t, tr.places, schedule.MaxRemembered)
-	tr.hear(w, &Result{Outcome: Gone}, 0)
+	tr.hear(w, &Response{Outcome: schedule.Gone}, 0)
 	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
 }
 
@@ -815,7 +835,9 @@ func TestMissingNamespace(t *testing.T) {
 		tr := New(Options{}, start)
 		w := &Write{Kind: tt.kind, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
 		tr.places["ns-a"] = place{existsUntil: tt.existsUntil}
-		assert.Equal(t, tt.want, tr.hear(w, &Result{Outcome: Refused, Reason: DropNamespaceNotFound}, time.Hour), "%+v", tt)
+		r := Response{Outcome: schedule.Refused, Never: DropNamespaceNotFound}
+		tr.hear(w, &r, time.Hour)
+		assert.Equal(t, tt.want, r.Never, "%+v", tt)
 	}
 }
 
@@ -832,13 +854,13 @@ func TestLateWriteOfThePreviousProcess(t *testing.T) {
 		e = observe(t, tr, k, at(10*minutes), Occurrence{}, Occurrence{})
 		defer tr.Flush(at(10 * minutes)).Stop()
 		w := send(t, tr, at(10*minutes), FlushCount)
-		require.Empty(t, tr.Apply(w, Result{Outcome: Troubled}, at(10*minutes)))
+		require.Empty(t, tr.Apply(w, Response{Outcome: schedule.Troubled, MayBeStored: true}, at(10*minutes)))
 	}
 	found.Count += 3
 	found.Last = at(5) // the clock was set back by six minutes
 	defer tr.Flush(at(20)).Stop()
-	require.Empty(t, tr.Apply(send(t, tr, at(20), FlushCount), Result{Outcome: Changed}, at(20)))
-	require.Empty(t, tr.Apply(send(t, tr, at(20), Look), Result{Event: found.Event()}, at(20)))
+	require.Empty(t, tr.Apply(send(t, tr, at(20), FlushCount), Response{Outcome: schedule.Changed}, at(20)))
+	require.Empty(t, tr.Apply(send(t, tr, at(20), Look), Response{Event: found.Event()}, at(20)))
 	assert.EqualValues(t, found.Count+4, e.count)
 }
 
@@ -852,9 +874,9 @@ func TestMarks(t *testing.T) {
 			now := start.Add(time.Duration(i) * 700 * time.Microsecond)
 			observe(t, tr, k, now, Occurrence{Instance: "controller-0"})
 			defer tr.Flush(now).Stop()
-			w, _, ok := tr.Next(now)
+			w, _, ok := next(tr, now)
 			require.True(t, ok)
-			require.Empty(t, tr.Apply(w, Result{}, now))
+			require.Empty(t, tr.Apply(w, Response{}, now))
 			if i > 0 {
 				assert.EqualValues(t, seed+1, (w.Series.Last.UnixMicro()-tr.epoch.UnixMicro())%markRange)
 			}
@@ -881,7 +903,7 @@ func TestWarningsGoFirst(t *testing.T) {
 		tr, now := New(Options{}, start), start.Add(waits)
 		observe(t, tr, testKey("a"), start, Occurrence{})
 		observe(t, tr, testKey("B"), now, Occurrence{})
-		w, _, ok := tr.Next(now)
+		w, _, ok := next(tr, now)
 		require.True(t, ok)
 		assert.Equal(t, first, w.Series.Key.Type)
 	}
@@ -900,7 +922,7 @@ func TestWarningsGoBeforeHeartbeats(t *testing.T) {
 			tr.Observe(named("a", fmt.Sprint(i)), Occurrence{}, now)
 		}
 	}
-	tr.Advance(now)
+	advance(tr, now)
 	require.Greater(t, tr.Stats(now).Waiting, 90)
 	observe(t, tr, testKey("B"), now, Occurrence{})
 	assert.Equal(t, corev1.EventTypeWarning, send(t, tr, now, Create).Series.Key.Type)

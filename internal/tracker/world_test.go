@@ -290,7 +290,7 @@ func (w *world) see(name, note string, annotations map[string]string, now time.D
 // begin puts the next write in flight: that of an entry if name is not empty, and the one that
 // the schedule chooses otherwise.
 func (w *world) begin(name string, now time.Duration) string {
-	w.do(func() []Drop { return w.tracker.Advance(start.Add(now)) })
+	w.do(func() []Drop { return advance(w.tracker, start.Add(now)) })
 	before := w.entries()
 	var write *Write
 	w.tracker.mu.Lock()
@@ -308,7 +308,7 @@ func (w *world) begin(name string, now time.Duration) string {
 		write, _ = t.start(e, start.Add(now))
 	}
 	for _, other := range others {
-		t.sched.Done(other, schedule.Response{}, at)
+		t.sched.Cancel(other, at)
 		s := t.step(other, start.Add(now))
 		t.settle(other, &s)
 	}
@@ -349,7 +349,7 @@ func (w *world) end(name string) *flight {
 }
 
 // respond tells the tracker the result of a request. ev is the Event that it was about.
-func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration) string {
+func (w *world) respond(f *flight, r Response, ev *remoteEvent, now time.Duration) string {
 	w.t.Helper()
 	before, e, isLost := w.entries(), f.entry, f.entry.class == classNone
 	sh := w.shade(e)
@@ -358,19 +358,17 @@ func (w *world) respond(f *flight, r Result, ev *remoteEvent, now time.Duration)
 		require.Empty(w.t, drops)
 		return r.Outcome.String()
 	}
-	switch isKnown := r.Outcome == Written || r.Outcome == Gone; {
-	case r.Outcome == Refused || r.Outcome == Denied:
-		sh.refused = true
-		if r.Outcome == Denied && e.phase == live && sh.known.len() == 0 { // it is certain of an attempt
+	switch isKnown := r.Outcome == schedule.Written || r.Outcome == schedule.Gone; {
+	case r.Outcome == schedule.Refused || r.Outcome == schedule.Denied:
+		sh.refused, sh.unsure = true, sh.unsure || r.MayBeStored && f.Kind != Look
+		if r.Outcome == schedule.Denied && e.phase == live && sh.known.len() == 0 { // it is certain of an attempt
 			sh.known, sh.unsure = sh.ids.first(int(e.stored.count)), true
 		}
-	case r.Local:
-		sh.refused, sh.unsure = true, true
-	case r.Outcome == Troubled && !r.Unsent && f.Kind != Look:
+	case r.MayBeStored && f.Kind != Look:
 		sh.unsure = true
-	case r.Outcome == Written && f.Kind != Look:
+	case r.Outcome == schedule.Written && f.Kind != Look:
 		sh.known, sh.unsure = f.ids, false
-	case r.Outcome == Written && e.class != classNone && e.phase == live:
+	case r.Outcome == schedule.Written && e.class != classNone && e.phase == live:
 		w.merge(e, ev.ids, ev.writer == e)
 	case isKnown:
 		sh.known, sh.unsure = nil, false
@@ -429,18 +427,20 @@ const (
 	denied     failure = "denied"     // the client has no permission
 	refused    failure = "refused"    // the server rejects what it contains
 	local      failure = "local"      // no server and no network is the cause
+	missing    failure = "missing"    // the namespace does not exist
 )
 
 // failures are what the tracker learns of failures.
-var failures = map[failure]Result{
-	lost:       {Outcome: Troubled},
-	late:       {Outcome: Troubled},
-	failed:     {Outcome: Troubled},
-	unsent:     {Outcome: Troubled, Unsent: true},
-	pushedBack: {Outcome: PushedBack},
-	denied:     {Outcome: Denied},
-	refused:    {Outcome: Refused, Reason: "Rejected"},
-	local:      {Outcome: Troubled, Local: true, Reason: "Rejected"},
+var failures = map[failure]Response{
+	lost:       {Outcome: schedule.Troubled, MayBeStored: true},
+	late:       {Outcome: schedule.Troubled, MayBeStored: true},
+	failed:     {Outcome: schedule.Troubled, MayBeStored: true},
+	unsent:     {Outcome: schedule.Troubled},
+	pushedBack: {Outcome: schedule.PushedBack},
+	denied:     {Outcome: schedule.Denied},
+	refused:    {Outcome: schedule.Refused},
+	local:      {Outcome: schedule.Refused, MayBeStored: true},
+	missing:    {Outcome: schedule.Refused, Never: DropNamespaceNotFound},
 }
 
 // fail lets a request fail. retryAfter is for how long the server wants no request, if it
@@ -458,7 +458,7 @@ func (w *world) fail(name string, how failure, retryAfter, now time.Duration) st
 		w.late = append(w.late, f)
 		w.shade(f.entry).late = true
 	case pushedBack:
-		if r.RetryAfter = retryAfter; retryAfter > 0 {
+		if r.Pause = retryAfter; retryAfter > 0 {
 			namespace := f.Series.Namespace
 			if before, ok := w.paused[namespace]; !ok || before < now+retryAfter {
 				w.paused[namespace] = now + retryAfter
@@ -511,7 +511,7 @@ func (w *world) settled() string {
 
 // wake returns when the tracker has something to do.
 func (w *world) wake(now time.Duration) string {
-	advance, next := w.tracker.Wake(start.Add(now))
+	advance, next := wakes(w.tracker, start.Add(now))
 	text := ""
 	for _, at := range []struct {
 		what string

@@ -40,7 +40,6 @@ type Write struct {
 
 	entry *Entry
 	at    time.Duration // when Next returned it
-	ahead time.Duration // table.ahead at that time
 	stale parts         // of the Event with Version of Series
 	state series.State  // of that Event
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 	"github.com/eventseries/eventseries/series"
 )
@@ -82,7 +83,7 @@ func replay(until time.Duration, events map[string]func(time.Duration) bool, fau
 		}
 		tr.Advance(start.Add(at))
 		for w, _, ok := tr.Next(start.Add(at)); ok; w, _, ok = tr.Next(start.Add(at)) {
-			response, result := fault(w.Series.Namespace, at), tracker.Result{Outcome: tracker.Troubled}
+			response, result := fault(w.Series.Namespace, at), tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}
 			if response != "500" {
 				code, answer := store(stored, w)
 				if response == "" {
@@ -97,17 +98,17 @@ func replay(until time.Duration, events map[string]func(time.Duration) bool, fau
 }
 
 // store answers a write as a server does.
-func store(events map[string]*eventsv1.Event, w *tracker.Write) (response string, r tracker.Result) {
+func store(events map[string]*eventsv1.Event, w *tracker.Write) (response string, r tracker.Response) {
 	event := events[w.Series.Name]
 	switch {
 	case event != nil && w.Creates():
-		return "409", tracker.Result{Outcome: tracker.Taken}
+		return "409", tracker.Response{Outcome: schedule.Taken}
 	case event != nil && w.Series.Version != "" && w.Series.Version != event.ResourceVersion:
-		return "409", tracker.Result{Outcome: tracker.Changed}
+		return "409", tracker.Response{Outcome: schedule.Changed}
 	case w.Kind != tracker.Look:
 		event = w.Series.Event()
 		event.ResourceVersion = w.Series.Version + "1" // another one than before
 		events[w.Series.Name] = event
 	}
-	return "ok", tracker.Result{Outcome: tracker.Written, Event: event}
+	return "ok", tracker.Response{Outcome: schedule.Written, Event: event}
 }
