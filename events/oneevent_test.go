@@ -107,7 +107,10 @@ func TestNothingOccursAfterARestart(t *testing.T) {
 			first.flush(t)
 			first.kill()
 			second := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour})
-			time.Sleep(45 * time.Minute)
+			time.Sleep(45 * time.Minute) // the TTL is 3 hours, so heartbeats are 90 minutes apart
+			synctest.Wait()
+			assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
+			time.Sleep(time.Hour)
 			synctest.Wait()
 			if scope == SameController {
 				assert.Equal(t, series.Finished.String(), stateOf(s.only(t)))

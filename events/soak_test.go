@@ -458,6 +458,7 @@ func (s *soak) start() {
 	r.recorder = r.NewRecorder(testScheme(), controller)
 	require.NoError(s.t, r.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))
 	s.leaders = append(s.leaders, r)
+	s.replay.settle() // a list has the first token
 }
 
 // stop stops the oldest replica. If it is the only one, the books must balance.

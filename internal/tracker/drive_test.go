@@ -367,9 +367,9 @@ func (d *drive) judge() {
 				late(since, "needs "+e.need(at).String())
 			}
 			if e.life == active {
-				late(e.last+w.tracker.window.Of(e.rhythm, e.last), "is quiet, and not over")
+				late(max(e.leftAt(), e.last+w.tracker.window.Of(e.rhythm, e.last)), "is quiet, and not over")
 			}
-			late(max(e.last, e.stored.at)+max(w.opts.EventTTL, w.opts.MaxWindow), "has expired, and is tracked")
+			late(max(e.leftAt(), max(e.last, e.stored.at)+max(w.opts.EventTTL, w.opts.MaxWindow)), "has expired, and is tracked")
 		}
 	}
 	// If several processes write, the state can change back and forth until their next writes; evicted

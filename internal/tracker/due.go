@@ -47,6 +47,7 @@ type step struct {
 	now       time.Time
 	at        time.Duration // now, since the epoch
 	isCrowded bool          // so many series are ongoing that their heartbeats are spread
+	stops     bool          // a shutdown has begun
 	permits   bool          // the server has permitted a patch in the namespace; for a response only
 
 	wasOngoing bool // when the step began
@@ -97,16 +98,14 @@ func (e *Entry) due(r *rules, kind Kind, at time.Duration) time.Duration {
 
 // deadline returns when to look at a series that has nothing to write.
 func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
-	switch {
-	case e.life != active && e.state == series.Ongoing:
-		return min(e.leftAt(r), e.expires(r))
-	case e.life != active:
+	if e.life != active {
 		return e.expires(r)
-	case e.isOngoing() && e.phase == live && at < e.beatAt:
-		return min(r.window.Due(e.rhythm, e.last, at), e.beatAt)
-	default:
-		return r.window.Due(e.rhythm, e.last, at)
 	}
+	quiet := max(r.window.Due(e.rhythm, e.last, at), e.leftAt())
+	if e.isOngoing() && e.phase == live && at < e.beatAt {
+		return min(quiet, e.beatAt)
+	}
+	return quiet
 }
 
 // expires returns when the server deletes the Event, or when a series without one gives up its place.
@@ -117,15 +116,10 @@ func (e *Entry) expires(r *rules) time.Duration {
 	return e.last + r.opts.EventTTL
 }
 
-// leftAt returns when the process to which e was left has stopped as well: the Event is stale.
-func (e *Entry) leftAt(r *rules) time.Duration {
-	return e.stored.at + r.intervals(e).Heartbeat + r.window.Of(e.rhythm, e.last)
-}
-
-// tick handles the deadlines of e.
+// tick handles the deadlines of e. A series is over when it has been quiet for its window, and for its heartbeat and its
+// window where another process has written it.
 func (e *Entry) tick(s *step) {
-	isQuiet := e.life == active && s.at-e.last >= s.window.Of(e.rhythm, e.last)
-	if isQuiet || e.life == over && e.state == series.Ongoing && s.at >= e.leftAt(s.rules) {
+	if e.life == active && s.at >= e.leftAt() && s.at-e.last >= s.window.Of(e.rhythm, e.last) {
 		e.finish(series.Finished)
 	}
 	if e.life != active && e.need(s.at) == none {

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"maps"
 	"math"
 	"strings"
@@ -33,8 +34,10 @@ type Entry struct {
 	lastNote    string            // the latest that was formatted; empty if none was since the first
 	annotations map[string]string // never changes, because writes in flight share it
 	notedAt     int32             // when the note was formatted last, see tenths
-	// state is Singleton if and only if count is less than 2. It is Ongoing in a life that is not active
-	// only if another process continues the series.
+	// left is when the Event is stale as another process has left it, in seconds since Tracker.epoch: until then, that
+	// process may emit the series. Zero if no other process is known.
+	left int32
+	// state is Singleton if and only if count is less than 2, and Ongoing in the life active only.
 	state  series.State
 	life   life
 	silent bool // restored, and has not occurred in this process: its Event is not created again
@@ -131,10 +134,14 @@ func (e *Entry) unstored() int { return int(e.count - e.stored.count) }
 func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	at := r.offset(now)
 	gap := at - e.last
+	if at < e.leftAt() && gap > r.window.Of(e.rhythm, e.last) {
+		gap = 0 // another process has probably emitted it since, and must learn that this one does
+		e.beatAt = min(e.beatAt, at)
+	}
 	if e.silent {
 		e.silent, e.beatAt = false, at // the first one in this process is written at once
-		if age := now.Sub(time.UnixMicro(e.stored.last)); age <= r.window.Of(e.rhythm, e.last) {
-			gap = max(gap, age) // there may have been others since, but none is known
+		if e.stored.last < r.epoch.UnixMicro() {
+			e.left = 0 // the process before this one has stopped
 		}
 	}
 	switch {
@@ -202,6 +209,23 @@ func (e *Entry) attempt(w *Write) {
 	case a.count != e.attempts.latest.count || a.last != e.attempts.latest.last: // otherwise either can be stored
 		e.attempts.latest = a
 	}
+}
+
+// leave says that another process has written found, and may emit the series.
+func (e *Entry) leave(s *step, found *series.Series) {
+	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
+	if e.left = 0; found.State == series.Ongoing {
+		last := s.offsetOf(found.Last.Add(cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + found.QuietWindow()))
+		e.left = int32(min(max(last.Seconds()+1, 0), math.MaxInt32))
+	}
+}
+
+// leftAt returns when no other process emits the series any more, as far as is known.
+func (e *Entry) leftAt() time.Duration {
+	if e.left == 0 {
+		return -series.MaxDuration
+	}
+	return time.Duration(e.left) * time.Second
 }
 
 // tenths returns a time in tenths of a second. Differences of less than three years are right.

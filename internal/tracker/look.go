@@ -82,7 +82,11 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	case theirs == 0:
 	case counted == 0:
 		e.continueFrom(s, found)
+		if found.Last.After(s.epoch) { // otherwise by the process before this one
+			e.leave(s, found)
+		}
 	default:
+		e.leave(s, found)
 		e.share(s, found)
 	}
 	e.add(theirs)
@@ -157,17 +161,18 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 }
 
 // share says that another process has counted occurrences of e since the latest write of
-// e. The process with the latest occurrence decides about the state, so the series is over
-// here if that is not this one.
+// e. The process with the latest occurrence decides about the state.
 func (e *Entry) share(s *step, found *series.Series) {
-	switch isLater := found.Last.UnixMicro() > s.wall(e.last) && found.Last.Sub(s.now) <= series.ClockSkew; {
-	case isLater && found.State != series.Singleton:
-		e.state = found.State
-		e.life = max(e.life, over)
-	case e.life == active:
-		e.state = series.Ongoing
-	default:
+	isLater := found.Last.UnixMicro() > s.wall(e.last) && found.Last.Sub(s.now) <= series.ClockSkew
+	switch {
+	case isLater && found.State.Closed():
+		e.state, e.life = found.State, max(e.life, over)
+	case e.life == active, e.life == over && s.at < e.leftAt():
+		e.state, e.life = series.Ongoing, active
+	case e.life == over:
 		e.state = series.Finished
+	case isLater: // closing
+		e.state = found.State
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/eventseries/eventseries/internal/fakeapi"
 	"github.com/eventseries/eventseries/internal/workload"
 	"github.com/eventseries/eventseries/series"
@@ -378,4 +380,68 @@ func (h *history) drain() {
 		}
 	}
 	h.check()
+}
+
+// Several processes emit one series in loops that begin and end at random times, list, and stop in order or not. The
+// Event is never Finished while one of them emits, and Finished in the end.
+func TestNeverFinishedWhileOneEmits(t *testing.T) {
+	for seed := range workload.Seeds(200) {
+		rng := rand.New(rand.NewPCG(seed, 2))
+		opts := Options{Scope: oneOf(rng, SameInstance, SameController)}
+		remote := newServer(t)
+		var worlds []*world
+		for i := range 2 + rng.IntN(2) {
+			opts.Seed = uint64(markRange) + uint64(i)
+			worlds = append(worlds, newWorld(t, opts, remote))
+		}
+		end := 6 * time.Hour
+		emits := make([][]time.Duration, len(worlds)) // when each process emits
+		for i := range worlds {
+			for at := time.Duration(rng.Int64N(int64(time.Hour))); at < end; at += time.Duration(rng.Int64N(int64(2 * time.Hour))) {
+				gap := between(rng, 5*time.Second, 170*time.Second)
+				for n := 1 + rng.IntN(60); n > 0 && at < end; n-- {
+					emits[i] = append(emits[i], at)
+					at += gap
+				}
+			}
+		}
+		lasts, lists := make([][2]time.Duration, len(worlds)), 0 // the latest two of each
+		for now := time.Duration(0); now < end+3*time.Hour; {
+			next := end + 3*time.Hour
+			for i, w := range worlds {
+				for len(emits[i]) > 0 && emits[i][0] <= now {
+					w.see("a", "", nil, now)
+					lasts[i], emits[i] = [2]time.Duration{lasts[i][1], now}, emits[i][1:]
+				}
+				if rng.IntN(200) == 0 && lists < 20 {
+					lists++
+					run(w, now, []string{"list"})
+					run(w, now, []string{"restore"})
+				}
+				for w.begin("", now) != "no write" {
+					w.answer(w.inFlight[0].key, now)
+				}
+				for _, last := range lasts {
+					isLoop := last[0] > 0 && last[1]-last[0] < 3*time.Minute && now-last[1] < series.FinishAfter-time.Second
+					for _, ev := range remote.all("") {
+						require.False(t, isLoop && read(ev.event).State == series.Finished, "seed %d at %s", seed, now)
+					}
+				}
+				due, request := wakes(w.tracker, start.Add(now))
+				for _, at := range []time.Time{due, request} {
+					if !at.IsZero() {
+						next = min(next, at.Sub(start))
+					}
+				}
+				if len(emits[i]) > 0 {
+					next = min(next, emits[i][0])
+				}
+			}
+			now = max(now+time.Millisecond, next)
+			remote.now = now
+		}
+		for _, ev := range remote.all("") {
+			require.NotEqual(t, series.Ongoing, read(ev.event).State, "seed %d", seed)
+		}
+	}
 }

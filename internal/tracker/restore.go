@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"cmp"
 	"strings"
 	"time"
 
@@ -15,8 +14,8 @@ import (
 //
 //   - A series is ignored if its name or times are impossible, if it is over, or if it is
 //     known. The list may be out of date.
-//   - One that is Ongoing is Finished if it does not occur for its window from now. If it has
-//     not been written for long, it is Finished at once.
+//   - One that is Ongoing is Finished when it is stale for every reader: when its heartbeat and its window have
+//     passed since its latest occurrence. Until then, another process may emit it.
 //
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.
@@ -38,19 +37,14 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		t.take(e, now, func(s *step) { e.merge(s, found) })
 		return true, t.dropped()
 	}
-	// An ongoing series can have recurred until the next heartbeat.
-	isOngoing, quiet := found.State == series.Ongoing, now.Sub(found.Last)
-	if isOngoing {
-		quiet -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
-	}
-	isAlive := quiet < t.opts.MaxWindow
-	if !isAlive && !isOngoing || found.State.Closed() || t.size >= t.opts.Capacity/2 {
+	isRecent := now.Sub(found.Last) < t.opts.MaxWindow
+	if !isRecent && found.State != series.Ongoing || found.State.Closed() || t.size >= t.opts.Capacity/2 {
 		return false, nil
 	}
 	e := &Entry{
 		key:         t.intern(&key, found.Instance, t.tallies.row(&key)),
 		first:       found.First.UnixMicro(),
-		last:        t.offset(now),
+		last:        t.offset(now) - min(max(now.Sub(found.Last), 0), series.MaxDuration),
 		count:       found.Count,
 		state:       found.State,
 		silent:      true,
@@ -63,14 +57,8 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	t.take(e, now, func(s *step) {
 		e.stored.count = found.Count // nothing of it is to be counted
 		e.merge(s, found)
-		if isOngoing && isAlive {
-			s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
-		} else {
-			e.last = s.at - min(now.Sub(found.Last), series.MaxDuration)
-		}
-		if !isAlive {
-			e.life, e.state = closing, series.Finished
-		}
+		e.leave(s, found)
+		e.tick(s)
 	})
 	return true, t.dropped()
 }

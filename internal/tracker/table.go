@@ -150,6 +150,7 @@ func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
 		isCrowded:  t.ongoing > noticeable,
+		stops:      t.hurried,
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }

@@ -328,7 +328,7 @@ func (w *world) begin(name string, now time.Duration) string {
 		return strings.TrimSpace("look " + nameText(write.Series.Name, &write.Series))
 	}
 	s := &write.Series
-	if int(s.Count) != f.ids.len() || (s.Count < 2) != (s.State == series.Singleton) || (s.Heartbeat == w.opts.HeartbeatInterval) != (s.State == series.Ongoing) {
+	if int(s.Count) != f.ids.len() || (s.Count < 2) != (s.State == series.Singleton) || (s.Heartbeat > 0) != (s.State == series.Ongoing) {
 		w.t.Errorf("%s: a write of %d, %s with heartbeat %s, and it has occurred %d times", f.key, s.Count, s.State, s.Heartbeat, f.ids.len())
 	}
 	return write.Kind.String() + " " + seriesText(s)

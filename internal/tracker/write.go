@@ -137,7 +137,11 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	if e.state != series.Singleton {
 		w.Series.Window = s.window.Of(e.rhythm, e.last)
 	}
-	if e.state == series.Ongoing {
+	switch {
+	case e.state != series.Ongoing:
+	case s.stops:
+		w.Series.Heartbeat, w.stale = lastHeartbeat, w.stale.with(partHeartbeat, true)
+	default:
 		w.Series.Heartbeat = s.intervals(e).Heartbeat
 	}
 	if !w.Creates() && kind != Look {
@@ -145,6 +149,9 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	}
 	return w
 }
+
+// lastHeartbeat is the heartbeat in the last write of a process that stops: no other will come from there.
+const lastHeartbeat = time.Second
 
 // lastWall returns the wall time of the latest occurrence. A time that the server may have is not
 // taken back. An occurrence at this very moment may be in the time and not in the count; then it is in
