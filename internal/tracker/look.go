@@ -19,16 +19,21 @@ func isPossible(found *series.Series, now time.Time) bool {
 }
 
 // isOf reports whether an Event with a name of k is the Event of k: it has the key, or a sign of this
-// recorder. The name has a hash of the key, and webhooks and people can change the other fields.
+// project. The name has a hash of the key, and webhooks and people can change the other fields.
 func (r *rules) isOf(k *series.Key, event *eventsv1.Event, found *series.Series) bool {
-	_, hasState := event.Labels[series.LabelState]
-	_, hasHeartbeat := event.Annotations[series.AnnotationHeartbeat]
+	for _, names := range []map[string]string{event.Labels, event.Annotations} {
+		for name := range names {
+			if strings.HasPrefix(name, series.AnnotationPrefix) {
+				return true
+			}
+		}
+	}
 	key := found.Key
 	key.Note = k.Note
 	if r.opts.Scope == SameController {
 		key.ReportingInstance = ""
 	}
-	return hasState || hasHeartbeat || key == *k
+	return key == *k
 }
 
 // found decides what the Event with the name of e is to e: its own, that of its key, or that of a
@@ -56,8 +61,14 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 	return true
 }
 
-// read returns the series that an Event describes, nil if it describes none. An odd state is none.
+// read returns the series that an Event describes, nil if it describes none. An odd state is none. If nothing else
+// says when it occurred first, firstTimestamp does.
 func read(event *eventsv1.Event) *series.Series {
+	began, first := series.EventTime(event), event.DeprecatedFirstTimestamp
+	if began.IsZero() && !first.IsZero() {
+		event = event.DeepCopy()
+		event.EventTime.Time = first.Time
+	}
 	found, err := series.FromEvent(event)
 	if err != nil {
 		event = event.DeepCopy()
@@ -70,7 +81,14 @@ func read(event *eventsv1.Event) *series.Series {
 // began reports whether e has begun found, or has written to it. If a wall clock was set since,
 // times can seem impossible.
 func (e *Entry) began(found *series.Series) bool {
-	return !e.isNew() && found.First.UnixMicro() == e.first
+	return !e.isNew() && e.isFirst(found.First)
+}
+
+// isFirst reports whether the first occurrence of e was at a time, which has the precision of firstTimestamp if
+// it is a whole second.
+func (e *Entry) isFirst(at time.Time) bool {
+	first := at.UnixMicro()
+	return first == e.first || at.Nanosecond() == 0 && first == time.UnixMicro(e.first).Truncate(time.Second).UnixMicro()
 }
 
 // merge makes found the Event of e. What others have counted is added, so nothing of either
@@ -115,7 +133,7 @@ func (e *Entry) partOf(s *step, found *series.Series) (counted int32, at time.Du
 	if found.Last.UnixMicro() != e.stored.last {
 		at = min(s.offsetOf(found.Last), s.at) // the write cannot be older
 	}
-	if found.First.UnixMicro() != e.first { // another process has begun it
+	if !e.isFirst(found.First) { // another process has begun it
 		return 0, at, false
 	}
 	if result, ok := e.attempted(s.rules, found); ok {

@@ -31,7 +31,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	remember(t.places, key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {
-		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || found.First.UnixMicro() == e.first { // it is gone
+		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || e.isFirst(found.First) { // it is gone
 			return false, nil
 		}
 		t.take(e, now, func(s *step) { e.merge(s, found) })
