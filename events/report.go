@@ -10,7 +10,6 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/lru"
 
@@ -21,8 +20,7 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// logInterval is the time between two lines of the same kind. When something has failed for as long,
-// the log says so a second time.
+// logInterval is the time between two lines of the same kind.
 const logInterval = time.Hour
 
 // reporter logs which requests fail, when they work again, and which events are lost: a few lines
@@ -33,19 +31,17 @@ type reporter struct {
 	panics     *logLimit
 	incomplete *logLimit // events
 	repairs    *logLimit // of names: a program can make up names for ever
-	begins     *logLimit // of failures
+	fails      *logLimit // requests
 
-	mu       sync.Mutex
-	open     map[requests]*failure
-	many     bool      // more requests fail than have lines, and the log says so
-	manyNext time.Time // when it may say so again
-	losses   map[tracker.DropReason]*losses
+	mu     sync.Mutex
+	open   *lru.Cache // the failures that last, by requests
+	losses map[tracker.DropReason]*losses
 }
 
 func newReporter(b *Broadcaster) reporter {
 	return reporter{
-		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), begins: newLogLimit(),
-		open: make(map[requests]*failure), losses: make(map[tracker.DropReason]*losses),
+		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), fails: newLogLimit(),
+		open: lru.New(schedule.MaxRemembered), losses: make(map[tracker.DropReason]*losses),
 	}
 }
 
@@ -57,6 +53,8 @@ type requests struct{ namespace, verb string }
 // another Event passes, or these are dropped.
 const single = ""
 
+func (of requests) kind() string { return of.verb + " " + of.namespace }
+
 // pick returns the message for writes, or that for lists.
 func (of requests) pick(write, list string) string {
 	if of.verb == "list" {
@@ -65,18 +63,12 @@ func (of requests) pick(write, list string) string {
 	return write
 }
 
-// failure is a time during which requests fail. The log can have three lines about it: when it
-// begins, after logInterval, and when it is over.
+// failure is a time during which requests fail.
 type failure struct {
-	since, latest time.Time
-	count         int   // requests that have failed
-	lines         int   // so far
-	err           error // the first one, if there are lines
+	since time.Time
+	count int   // requests that have failed
+	err   error // the first one in the log, nil if none is
 }
-
-// failureTTL is how long after its latest request a failure is forgotten. While everything fails,
-// few requests are made, and most namespaces have none for hours.
-const failureTTL = 24 * time.Hour
 
 // wrote reports the response to a write.
 func (r *reporter) wrote(w *tracker.Write, result tracker.Response, err error) {
@@ -123,98 +115,54 @@ func hint(key *series.Key) []any {
 	return []any{"hint", "the object is cluster-scoped: permit this namespace, or emit the event about an ObjectReference with a namespace"}
 }
 
-// failed records that a request has failed. It logs that when it is the first one, if the log has room.
-// Otherwise one of these has a line for all, with the number of namespaces, once all that began to fail
-// together have been tried again, so there is no such line about a moment.
+// failed records that a request has failed. It logs the first one, and then one each logInterval.
 func (r *reporter) failed(of requests, err error, details ...any) {
 	now := r.b.clock.Now()
+	_, isLogged := r.fails.allow(of.kind(), now)
 	r.mu.Lock()
-	f := r.failureLocked(of, now)
+	f := r.failureLocked(of)
+	if f == nil {
+		f = &failure{since: now}
+		r.open.Add(of, f)
+	}
 	f.count++
-	f.latest = now
-	lasts, due := now.Sub(f.since), false
-	switch {
-	case f.lines > 0:
-		due = f.lines == 1 && lasts >= logInterval
-	case f.count == 1:
-		_, due = r.begins.allow(of.verb+" "+of.namespace, now)
-	case lasts >= schedule.RetryMax && !now.Before(r.manyNext):
-		due, r.many, r.manyNext = true, true, now.Add(logInterval)
-	}
-	if !due {
-		r.mu.Unlock()
-		return
-	}
-	if f.lines++; f.lines == 1 {
+	if isLogged && f.err == nil {
 		f.err = err
 	}
-	line, failing := *f, r.failingLocked(now)
+	line := *f
 	r.mu.Unlock()
-	message := of.pick("Cannot write events, will try again", "Cannot list events, will try again")
-	if lasts >= logInterval {
-		message = of.pick("Still cannot write events, will try again", "Still cannot list events, will try again")
+	if isLogged {
+		message := of.pick("Cannot write events, will try again", "Cannot list events, will try again")
+		r.b.logger().Error(err, message, append(r.details(of, &line, "since", line.since), details...)...)
 	}
-	r.b.logger().Error(line.err, message, append(r.details(of, &line, failing, "since", line.since), details...)...)
 }
 
-// failureLocked returns the failure of requests, which begins now if there is none.
-func (r *reporter) failureLocked(of requests, now time.Time) *failure {
-	f := r.open[of]
-	if f == nil || now.Sub(f.latest) >= failureTTL {
-		f = &failure{since: now, latest: now}
-		if len(r.open) == schedule.MaxRemembered {
-			r.failingLocked(now)
-		}
-		if len(r.open) < schedule.MaxRemembered {
-			r.open[of] = f
-		}
-	}
-	return f
+// failureLocked returns the failure of requests, nil if they work.
+func (r *reporter) failureLocked(of requests) *failure {
+	f, _ := r.open.Get(of)
+	open, _ := f.(*failure)
+	return open
 }
 
-// failingLocked returns in how many namespaces writes fail. It forgets what is not tried any more.
-func (r *reporter) failingLocked(now time.Time) int {
-	namespaces := sets.New[string]()
-	for of, f := range r.open {
-		switch {
-		case now.Sub(f.latest) >= failureTTL:
-			delete(r.open, of)
-		case of.verb != "list" && of.verb != single:
-			namespaces.Insert(of.namespace)
-		}
-	}
-	return namespaces.Len()
-}
-
-// works records that a request has passed. It logs that if there are lines about its failure, or
-// if it was the last of many.
+// works records that a request has passed. It logs that if the log has a line about its failure.
 func (r *reporter) works(of requests) {
 	r.mu.Lock()
-	f := r.open[of]
-	delete(r.open, of)
-	if f == nil || f.lines == 0 && !r.many {
-		r.mu.Unlock()
-		return
-	}
-	now := r.b.clock.Now()
-	failing := r.failingLocked(now)
-	due := f.lines > 0 || failing == 0
-	r.many = r.many && failing > 0
+	f := r.failureLocked(of)
+	r.open.Remove(of)
 	r.mu.Unlock()
-	if !due {
-		return
+	if f != nil && f.err != nil {
+		r.fails.forget(of.kind()) // the next failure is another one
+		message := of.pick("Events are written again", "Events are listed again")
+		r.b.logger().Info(message, r.details(of, f, "failedFor", r.b.clock.Since(f.since), "firstErr", f.err)...)
 	}
-	message := of.pick("Events are written again", "Events are listed again")
-	r.b.logger().Info(message, r.details(of, f, failing, "failedFor", now.Sub(f.since), "firstErr", f.err)...)
 }
 
-func (r *reporter) details(of requests, f *failure, failing int, more ...any) []any {
+func (r *reporter) details(of requests, f *failure, more ...any) []any {
 	details := []any{"namespace", of.namespace}
 	if of.verb != single {
 		details = append(details, "verb", of.verb)
 	}
-	return append(append(details, "failedRequests", f.count, "failingNamespaces", failing,
-		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting), more...)
+	return append(append(details, "failedRequests", f.count, "failing", r.open.Len(), "waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting), more...)
 }
 
 // losses are those of one reason that are not logged yet.
@@ -306,6 +254,9 @@ func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
 	suppressed, l.suppressed = l.suppressed, 0
 	return suppressed, true
 }
+
+// forget lets the next line of a kind through.
+func (l *logLimit) forget(kind string) { l.next.Remove(kind) }
 
 // recoverAndLog recovers from a panic in code of the user, which must not stop the process or the
 // recorder. Defer it. It limits the log lines, because the same panic can occur with every event.
