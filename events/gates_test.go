@@ -192,3 +192,16 @@ func TestRequestRate(t *testing.T) {
 		})
 	}
 }
+
+// From Eventf until the dispatcher sleeps again, a new series takes the lock of the tracker a few times.
+func TestLocksOfACreate(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.slow(5 * time.Millisecond)
+		for i := range 10 {
+			before := w.broadcaster.tracker.Locks()
+			w.emit(i)
+			time.Sleep(time.Second)
+			assert.LessOrEqual(t, w.broadcaster.tracker.Locks()-before, uint64(8))
+		}
+	})
+}

@@ -22,7 +22,7 @@
 //   - Functions are pure: nothing here starts a goroutine, reads a clock, or does
 //     I/O.
 //   - [FromEvent] reads what [Series.Event] and [Series.Patch] write.
-//   - [Key.BaseName] is the same in every process and every version.
+//   - [Key.Name] is the same in every process and every version.
 //
 // # Limitations
 //

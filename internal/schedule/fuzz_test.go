@@ -175,7 +175,7 @@ func (h *history) next() (ok bool) {
 	if got.slot.Failures > 0 {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
 		if n := h.s.namespaces[got.namespace]; n.lanes[fresh].items.Len() > 0 {
-			require.Greater(h.t, n.lanes[fresh].items.first(), got.slot.until, "an item that has not failed is due earlier")
+			require.Greater(h.t, n.lanes[fresh].items.earliest(), got.slot.until, "an item that has not failed is due earlier")
 		}
 	}
 	it.place, it.at = flying, h.now

@@ -79,7 +79,7 @@ func (s *Schedule[T]) isFull(l *lane[T]) bool {
 // order returns the place of l among those that have a request to make. A namespace that has had a turn
 // goes behind what has waited since before, by up to later.
 func (s *Schedule[T]) order(l *lane[T]) time.Duration {
-	due := l.items.first()
+	due := l.items.earliest()
 	at := max(due, min(l.turn, due+later)) + time.Duration(l.kind) // new ones before retries
 	if s.isSick(l.namespace) {
 		at += later

@@ -52,8 +52,8 @@ func (q *Queue[T]) Remove(item T) { heap.Remove((*nodes[T])(q), int(*q.index(ite
 // First returns the earliest item. The queue must not be empty.
 func (q *Queue[T]) First() T { return q.nodes[0].item }
 
-// first returns the time of the earliest item, or Never.
-func (q *Queue[T]) first() time.Duration {
+// earliest returns the time of the first item, or Never.
+func (q *Queue[T]) earliest() time.Duration {
 	if len(q.nodes) == 0 {
 		return Never
 	}

@@ -183,7 +183,7 @@ func (s *Schedule[T]) InFlight(item T) bool { return item.Slot().in == &s.flight
 
 // Due returns an item whose time to wait is over, and makes it idle.
 func (s *Schedule[T]) Due(now time.Duration) (item T, ok bool) {
-	if ok = s.waiting.first() <= now; ok {
+	if ok = s.waiting.earliest() <= now; ok {
 		item = s.waiting.First()
 		s.put(item, nil, 0)
 	}
@@ -212,10 +212,10 @@ func (s *Schedule[T]) canStart() bool { return s.ready.Len() > 0 && s.quick < s.
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {
 	s.now = now
-	for s.held.first() <= now {
+	for s.held.earliest() <= now {
 		s.place(s.held.First())
 	}
-	for s.flights.first() <= now {
+	for s.flights.earliest() <= now {
 		item := s.flights.First()
 		n := s.namespaces[item.Namespace()]
 		s.flights.Put(item, Never)
@@ -225,7 +225,7 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		n.wasSlow = true
 		s.plan(n)
 	}
-	for s.paced.first() <= now {
+	for s.paced.earliest() <= now {
 		n := s.paced.First().namespace
 		s.plan(n)
 		s.forget(n)
@@ -310,9 +310,9 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	s.advance(now)
 	if s.canStart() {
-		return s.waiting.first(), now
+		return s.waiting.earliest(), now
 	}
-	return s.waiting.first(), min(s.held.first(), s.paced.first(), s.flights.first())
+	return s.waiting.earliest(), min(s.held.earliest(), s.paced.earliest(), s.flights.earliest())
 }
 
 // Backlog returns the number of items with something to write, wherever they are, and since when the
@@ -320,7 +320,7 @@ func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 func (s *Schedule[T]) Backlog(now time.Duration) (pending int, since time.Duration) {
 	since = now
 	for _, n := range s.namespaces {
-		since = min(since, n.pending.first())
+		since = min(since, n.pending.earliest())
 	}
 	return s.pending, since
 }
@@ -348,7 +348,7 @@ type Namespace struct {
 func (s *Schedule[T]) Sick(most int, now time.Duration) (sick []Namespace) {
 	for _, n := range s.namespaces {
 		if n.pending.Len() > 0 && (n.failures > 0 || n.isSlow() || n.until > now) {
-			sick = append(sick, Namespace{n.name, n.pending.Len(), now - n.pending.first(), n.failures, n.slow, max(n.until, never/2) - now})
+			sick = append(sick, Namespace{n.name, n.pending.Len(), now - n.pending.earliest(), n.failures, n.slow, max(n.until, never/2) - now})
 		}
 	}
 	slices.SortFunc(sick, func(a, b Namespace) int {

@@ -66,7 +66,7 @@ func TestBackoff(t *testing.T) {
 			w.fail(it, Answer{Outcome: Troubled})
 			w.now = it.slot.until
 			w.Wake(w.now)
-			assert.Equal(t, w.now+later*time.Duration(min(len(tt.want)+2, 8)), w.namespaces["a"].lanes[tried].items.first())
+			assert.Equal(t, w.now+later*time.Duration(min(len(tt.want)+2, 8)), w.namespaces["a"].lanes[tried].items.earliest())
 		})
 	}
 }

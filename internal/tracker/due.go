@@ -63,11 +63,11 @@ type step struct {
 func (e *Entry) need(at time.Duration) Kind {
 	st := &e.stored
 	switch {
-	case e.count == 0:
+	case e.isEmpty():
 		return none
 	case e.phase == looking:
 		return Look
-	case e.phase == unwritten && st.last != 0:
+	case e.phase == unwritten && e.hadEvent():
 		return Recreate
 	case e.phase == unwritten:
 		return Create
@@ -108,7 +108,7 @@ func (e *Entry) deadline(r *rules, at time.Duration) time.Duration {
 	return quiet
 }
 
-// expires returns when the server deletes the Event, or when a series without one gives up its place.
+// expires returns when the server deletes the Event, or when a series without one is forgotten.
 func (e *Entry) expires(r *rules) time.Duration {
 	if e.phase == live {
 		return e.stored.at + r.opts.EventTTL

@@ -26,8 +26,7 @@ type Entry struct {
 	first int64
 	// last is when the latest occurrence was, since Tracker.epoch. It never decreases.
 	last time.Duration
-	// count is at least stored.count. It is zero if the server has refused all there was: the next
-	// occurrence begins the series.
+	// count is at least stored.count. If it is zero, see isEmpty.
 	count       int32
 	rhythm      heartbeat.Rhythm // the long gaps between occurrences
 	note        string
@@ -95,7 +94,7 @@ const (
 	looking
 )
 
-// Slot returns the place of e in the schedule of its tracker.
+// Slot returns the slot of e in the schedule of its tracker.
 func (e *Entry) Slot() *schedule.Slot[*Entry] { return &e.slot }
 
 // Namespace returns the namespace of the regarding object, which requests for e go to.
@@ -109,10 +108,14 @@ func (e *Entry) isWarning() bool { return e.key.shared.eventType == corev1.Event
 // isOngoing reports whether the series recurs, as far as is known here.
 func (e *Entry) isOngoing() bool { return e.life == active && e.state == series.Ongoing }
 
+// isEmpty reports whether nothing of e is left: all there was is lost. The next occurrence begins the series.
+func (e *Entry) isEmpty() bool { return e.count == 0 }
+
+// hadEvent reports whether there has been an Event of e, which can be gone.
+func (e *Entry) hadEvent() bool { return e.stored.last != 0 }
+
 // isNew reports whether there has been no Event of e, and cannot be one.
-func (e *Entry) isNew() bool {
-	return e.phase == unwritten && e.attempts == nil && e.stored.last == 0
-}
+func (e *Entry) isNew() bool { return e.phase == unwritten && e.attempts == nil && !e.hadEvent() }
 
 // name returns the name of the Event. k is the key. To compute it takes a microsecond, and to keep it 64 bytes.
 func (e *Entry) name(k *series.Key) string {
@@ -145,7 +148,7 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 		}
 	}
 	switch {
-	case e.count == 0: // the server has refused what was before
+	case e.isEmpty():
 		e.life, e.state, e.first = active, series.Singleton, now.UnixMicro()
 		e.note, e.lastNote = r.noteFor(e, &o), ""
 	case gap <= r.opts.MaxWindow:

@@ -103,7 +103,7 @@ func (t *table) bound(now time.Time) {
 
 // evict makes e closing, unless its Event contains all of it.
 func (t *table) evict(e *Entry, now time.Time) {
-	t.take(e, now, func(*step) {
+	t.update(e, now, func(*step) {
 		e.finish(series.Unknown)
 		e.life = closing
 	})

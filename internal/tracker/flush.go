@@ -20,17 +20,17 @@ type flushes map[*Flush]struct{}
 // missed.
 func (t *Tracker) Flush(now time.Time) *Flush {
 	f := &Flush{Done: make(chan struct{}), tracker: t, left: make(map[*Entry]int32)}
-	t.mu.Lock()
+	t.lock()
 	t.flushes[f] = struct{}{} // writes end meanwhile
 	t.mu.Unlock()
 	t.inParts(func(e *Entry) {
 		if e.unstored() > 0 {
 			f.left[e] = e.count
 			t.sched.Release(e, t.offset(now))
-			t.take(e, now, func(*step) {})
+			t.update(e, now, func(*step) {})
 		}
 	})
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	f.listed = true
 	f.checkDone()
@@ -39,14 +39,14 @@ func (t *Tracker) Flush(now time.Time) *Flush {
 
 // Left returns the number of series that the server does not know completely.
 func (f *Flush) Left() int {
-	f.tracker.mu.Lock()
+	f.tracker.lock()
 	defer f.tracker.mu.Unlock()
 	return len(f.left)
 }
 
 // Stop ends the waiting. Done may never be closed then.
 func (f *Flush) Stop() {
-	f.tracker.mu.Lock()
+	f.tracker.lock()
 	defer f.tracker.mu.Unlock()
 	delete(f.tracker.flushes, f)
 }

@@ -49,7 +49,7 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 	case e.silent && !isOwn:
 		e.gone(s) // somebody has replaced it
 	case isOwn, found != nil && s.isOf(&w.Series.Key, event, found) && isPossible(found, s.now):
-		s.adopted = e.stored.last == 0 && e.attempts == nil
+		s.adopted = !e.hadEvent() && e.attempts == nil
 		e.merge(s, found)
 	default:
 		e.gone(s)
@@ -161,7 +161,7 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
 	case e.count > 1:
-	case e.count == 0: // the server has refused what has occurred here
+	case e.isEmpty():
 		e.state = found.State
 	case gap > s.opts.MaxWindow, e.life == over:
 		e.state = series.Finished

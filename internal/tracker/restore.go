@@ -20,21 +20,21 @@ import (
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.
 func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, drops []Drop) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	key, salt, ok := t.keyOf(found)
 	if !ok || found.Namespace != t.namespace(&key) || !isPossible(found, now) || t.sealed != "" {
 		return false, nil
 	}
-	p := t.places[key.Regarding.Namespace]
+	p := t.known[key.Regarding.Namespace]
 	p.existsUntil = t.offset(now) + t.opts.EventTTL
-	remember(t.places, key.Regarding.Namespace, p)
+	remember(t.known, key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
 	if e := t.find(hash, &key); e != nil {
 		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || e.isFirst(found.First) { // it is gone
 			return false, nil
 		}
-		t.take(e, now, func(s *step) { e.merge(s, found) })
+		t.update(e, now, func(s *step) { e.merge(s, found) })
 		return true, t.dropped()
 	}
 	isRecent := now.Sub(found.Last) < t.opts.MaxWindow
@@ -54,7 +54,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		notedAt:     tenths(t.offset(now) - series.MaxDuration), // the note is an old one
 	}
 	t.insert(hash, e)
-	t.take(e, now, func(s *step) {
+	t.update(e, now, func(s *step) {
 		e.stored.count = found.Count // nothing of it is to be counted
 		e.merge(s, found)
 		e.leave(s, found)

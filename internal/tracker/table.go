@@ -30,15 +30,15 @@ type table struct {
 	random   *rand.Rand        // chooses victims
 	tallies  tallies
 	flushes  flushes
-	ongoing  int              // the number of entries that are ongoing
-	places   map[string]place // by namespace
-	sealed   DropReason       // why no occurrences are accepted; empty while they are
-	hurried  bool             // a shutdown has begun
-	failing  bool             // requests have failed since the latest answer of the server:
-	failedAt time.Duration    // since then
-	failures []string         // namespaces in which requests have failed, see giveUpSome
-	upSince  time.Duration    // since when the server has not been away for long, see isAway
-	noted    time.Duration    // the bucket of takesNote contains what has been added since
+	ongoing  int                  // the number of entries that are ongoing
+	known    map[string]knowledge // by namespace
+	sealed   DropReason           // why no occurrences are accepted; empty while they are
+	hurried  bool                 // a shutdown has begun
+	failing  bool                 // requests have failed since the latest answer of the server:
+	failedAt time.Duration        // since then
+	failures []string             // namespaces in which requests have failed, see giveUpSome
+	upSince  time.Duration        // since when the server has not been away for long, see isAway
+	noted    time.Duration        // the bucket of takesNote contains what has been added since
 
 	occurrences, adopted uint64
 
@@ -46,8 +46,8 @@ type table struct {
 	lost  map[DropReason]uint64 // occurrences in all drops so far
 }
 
-// place is what the responses have shown of a namespace.
-type place struct {
+// knowledge is what the responses have shown of a namespace.
+type knowledge struct {
 	existsUntil time.Duration // Options.EventTTL after it had an Event, or was terminating; zero: unknown
 	permits     bool          // the server has permitted a patch
 }
@@ -138,8 +138,8 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	t.makeRoom(now)
 }
 
-// take takes e through a step: do changes e, and settle carries out what follows.
-func (t *table) take(e *Entry, now time.Time, do func(*step)) {
+// update takes e through a step: do changes e, and settle carries out what follows.
+func (t *table) update(e *Entry, now time.Time, do func(*step)) {
 	s := t.step(e, now)
 	do(&s)
 	t.settle(e, &s)
@@ -220,7 +220,7 @@ func (t *table) advance(now time.Time) (more bool) {
 		if !ok {
 			return t.giveUpSome(now)
 		}
-		t.take(e, now, e.tick)
+		t.update(e, now, e.tick)
 	}
 	return true
 }
@@ -262,7 +262,7 @@ func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Response, now time.Time) {
 	s := t.step(e, now)
-	s.permits = t.places[e.Namespace()].permits
+	s.permits = t.known[e.Namespace()].permits
 	t.sched.Done(e, e.respond(&s, w, r), s.at)
 	if s.lost > 0 || r.Outcome == schedule.Written && w.Kind != Look {
 		t.sched.Remove(e) // what waits from now on is something new
@@ -288,7 +288,7 @@ func (t *table) hear(w *Write, r *Response, at time.Duration) {
 	}
 	t.failing = false
 	namespace := w.entry.Namespace()
-	p := t.places[namespace]
+	p := t.known[namespace]
 	if r.Never == DropNamespaceNotFound && (p.existsUntil != 0 && at < p.existsUntil || w.Kind == Recreate) {
 		r.Never = DropNamespaceTerminating
 	}
@@ -296,8 +296,8 @@ func (t *table) hear(w *Write, r *Response, at time.Duration) {
 	if r.Outcome == schedule.Written || r.Never == DropNamespaceTerminating {
 		p.existsUntil = at + t.opts.EventTTL
 	}
-	if p != (place{}) {
-		remember(t.places, namespace, p)
+	if p != (knowledge{}) {
+		remember(t.known, namespace, p)
 	}
 }
 
@@ -347,6 +347,6 @@ func (t *table) giveUpSome(now time.Time) (more bool) {
 func (t *table) giveUp(e *Entry, now time.Time) {
 	if e.class != classNone {
 		t.sched.Remove(e)
-		t.take(e, now, func(s *step) { e.lose(s, reasons[e.slot.Last]) })
+		t.update(e, now, func(s *step) { e.lose(s, reasons[e.slot.Last]) })
 	}
 }

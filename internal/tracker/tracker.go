@@ -19,8 +19,21 @@ import (
 // can be called concurrently. Time follows the monotonic reading of the times that are passed, if
 // they have one, so a wall clock that is set does not change when a series ends.
 type Tracker struct {
-	mu sync.Mutex // guards table
+	mu sync.Mutex // guards table and locks
 	table
+	locks uint64 // see Locks
+}
+
+func (t *Tracker) lock() {
+	t.mu.Lock()
+	t.locks++
+}
+
+// Locks returns how often the lock has been taken, for tests.
+func (t *Tracker) Locks() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.locks
 }
 
 // New returns an empty tracker. now is the present time.
@@ -39,7 +52,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.words = make(map[words]*words)
 	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), t.opts.EventTTL, opts.Jitter)
 	t.flushes = make(flushes)
-	t.places = make(map[string]place)
+	t.known = make(map[string]knowledge)
 	t.lost = make(map[DropReason]uint64)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
 	return t
@@ -54,7 +67,7 @@ func (t *Tracker) Epoch() time.Time { return t.epoch }
 // [Tracker.Describe].
 func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wantNote bool) {
 	hash := hashOf(t.seed, k)
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	e = t.find(hash, k)
 	if e == nil && k.Note != "" {
@@ -75,7 +88,7 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 // Describe passes the note and the annotations of the latest occurrence to a series, whose next
 // write carries them.
 func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	e.describe(o, t.offset(now))
 }
@@ -85,7 +98,7 @@ func (t *Tracker) Describe(e *Entry, o Occurrence, now time.Time) {
 // series that the rest of the tuple shares.
 func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	hash := hashOf(t.seed, k)
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	if t.sealed != "" {
 		t.reject(k, o, t.sealed)
@@ -117,7 +130,7 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 // more is due, and zero if time alone changes nothing. If mayStart is false, wake is not about writes. A series
 // has one write in flight at a time.
 func (t *Tracker) Next(now time.Time, mayStart bool) (w *Write, drops []Drop, wake time.Time) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	more := t.advance(now)
 	if mayStart {
@@ -139,7 +152,7 @@ func (t *Tracker) Next(now time.Time, mayStart bool) (w *Write, drops []Drop, wa
 
 // Apply interprets the response to a write.
 func (t *Tracker) Apply(w *Write, r Response, now time.Time) []Drop {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	at := t.offset(now)
 	t.hear(w, &r, at)
@@ -153,11 +166,11 @@ func (t *Tracker) Apply(w *Write, r Response, now time.Time) []Drop {
 
 // inParts calls do with every entry, and locks for a part of them at a time.
 func (t *Tracker) inParts(do func(*Entry)) {
-	t.mu.Lock()
+	t.lock()
 	all := t.all()
 	t.mu.Unlock()
 	part := func(entries []*Entry) {
-		t.mu.Lock()
+		t.lock()
 		defer t.mu.Unlock()
 		for _, e := range entries {
 			if e.class != classNone { // it has been forgotten since
@@ -173,7 +186,7 @@ func (t *Tracker) inParts(do func(*Entry)) {
 
 // Hurry is for a shutdown: failed writes are retried soon, and what the server denies is dropped.
 func (t *Tracker) Hurry(now time.Time) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	t.hurried = true
 	t.sched.Hurry(t.offset(now))
@@ -181,7 +194,7 @@ func (t *Tracker) Hurry(now time.Time) {
 
 // Seal drops each occurrence from now on for the given reason. The series can still be written.
 func (t *Tracker) Seal(reason DropReason) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	t.sealed = reason
 }
@@ -197,7 +210,7 @@ func (t *Tracker) Clear(reason DropReason, now time.Time) (drops []Drop) {
 
 // Reject drops an occurrence of k for a reason of the caller, who does not pass it to Observe.
 func (t *Tracker) Reject(k *series.Key, o Occurrence, reason DropReason) []Drop {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	t.reject(k, o, reason)
 	return t.dropped()
@@ -206,7 +219,7 @@ func (t *Tracker) Reject(k *series.Key, o Occurrence, reason DropReason) []Drop 
 // Tallies returns the occurrences and the Ongoing series by controller, type, and reason. The first
 // Options.Tallies combinations have rows of their own. limited reports whether others have none.
 func (t *Tracker) Tallies() (rows []Tally, limited bool) {
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	for _, r := range t.tallies.rows {
 		rows = append(rows, *r)
@@ -237,7 +250,7 @@ type Stats struct {
 // Stats returns the current numbers.
 func (t *Tracker) Stats(now time.Time) Stats {
 	at := t.offset(now)
-	t.mu.Lock()
+	t.lock()
 	defer t.mu.Unlock()
 	s := Stats{
 		Occurrences: t.occurrences,

@@ -871,13 +871,13 @@ func TestPlacesAreBounded(t *testing.T) {
 	tr := New(Options{}, start)
 	w := &Write{Kind: Heartbeat, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
 	for i := range schedule.MaxRemembered {
-		remember(tr.places, fmt.Sprint(i), place{permits: true})
+		remember(tr.known, fmt.Sprint(i), knowledge{permits: true})
 	}
 	tr.hear(w, &Response{Outcome: schedule.Denied}, 0)
-	remember(tr.places, "0", place{permits: true})
-	assert.Len(t, tr.places, schedule.MaxRemembered)
+	remember(tr.known, "0", knowledge{permits: true})
+	assert.Len(t, tr.known, schedule.MaxRemembered)
 	tr.hear(w, &Response{Outcome: schedule.Gone}, 0)
-	assert.Equal(t, map[string]place{"ns-a": {permits: true}}, tr.places)
+	assert.Equal(t, map[string]knowledge{"ns-a": {permits: true}}, tr.known)
 }
 
 // A namespace that does not exist was deleted if it has existed lately, or has had the Event.
@@ -892,7 +892,7 @@ func TestMissingNamespace(t *testing.T) {
 	} {
 		tr := New(Options{}, start)
 		w := &Write{Kind: tt.kind, entry: observe(t, tr, testKey("a"), start, Occurrence{})}
-		tr.places["ns-a"] = place{existsUntil: tt.existsUntil}
+		tr.known["ns-a"] = knowledge{existsUntil: tt.existsUntil}
 		r := Response{Outcome: schedule.Refused, Never: DropNamespaceNotFound}
 		tr.hear(w, &r, time.Hour)
 		assert.Equal(t, tt.want, r.Never, "%+v", tt)
