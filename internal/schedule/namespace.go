@@ -14,7 +14,7 @@ const freeRetries = 3
 
 // later is by how much requests are due later if they are less likely to pass, and by how much the
 // turns of other namespaces can delay a request.
-const later = 5 * time.Minute
+const later = deniedMax
 
 // namespace is a client of its own.
 type namespace[T any] struct {

@@ -38,12 +38,12 @@ const (
 	RetryMax     = 80 * time.Second // the longest of both
 	pushedMax    = 16 * time.Second // after a push-back, which can concern a share of the requests
 	deniedMax    = 5 * time.Minute  // of an item that the server denies
-	refusedFirst = time.Minute      // of an item that the server rejects
-	refusedMax   = 25 * time.Minute
+	RefusedFirst = time.Minute      // the first one of an item that the server rejects
+	refusedMax   = 5 * deniedMax    // with jitter, half an hour
 )
 
 var delays = [Outcomes]struct{ first, longest time.Duration }{
-	Refused: {refusedFirst, refusedMax}, Denied: {RetryFirst, deniedMax}, PushedBack: {RetryFirst, pushedMax}, Troubled: {RetryFirst, RetryMax},
+	Refused: {RefusedFirst, refusedMax}, Denied: {RetryFirst, deniedMax}, PushedBack: {RetryFirst, pushedMax}, Troubled: {RetryFirst, RetryMax},
 }
 
 // Delay returns for how long to wait after a number of failures in a row: from RetryFirst, after one, to RetryMax.

@@ -38,15 +38,12 @@ func (r *rules) namespace(k *series.Key) string {
 	return cmp.Or(k.Regarding.Namespace, r.opts.ClusterNamespace)
 }
 
-// noticeable is the number of series whose heartbeats may come together: no server notices so many.
-const noticeable = 10
-
 // step is one step of a series: its input from the table, and its effects on it.
 type step struct {
 	*rules
 	now       time.Time
 	at        time.Duration // now, since the epoch
-	isCrowded bool          // so many series are ongoing that their heartbeats are spread
+	isCrowded bool          // more series are ongoing than requests can be in flight, so their heartbeats are spread
 	stops     bool          // a shutdown has begun
 	permits   bool          // the server has permitted a patch in the namespace; for a response only
 

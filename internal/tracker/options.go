@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"cmp"
+	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,6 +51,7 @@ func (o Options) WithDefaults() Options {
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, max(o.EventTTL/2, 1))
 	o.Capacity = cmp.Or(o.Capacity, 65536)
+	o.Workers = cmp.Or(o.Workers, math.MaxInt32)
 	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, metav1.NamespaceSystem)
 	return o
 }

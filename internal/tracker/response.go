@@ -61,25 +61,19 @@ func (e *Entry) respond(s *step, w *Write, r *Response) schedule.Answer {
 	return answer
 }
 
-// deniedLooks is the number of looks that are denied before a series takes a name that nobody else has, and
-// lookAgain the time between them: an API server that has just started denies requests until it knows the roles.
-const (
-	deniedLooks = 3
-	lookAgain   = 30 * time.Second
-)
-
 // denied says that the server denies a request, and returns for how long to wait. If zero, that follows from the
 // number of failures.
 //
-// A process that may only create cannot know what has its name. After some looks it takes a name that
-// nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil.
+// A process that may only create cannot know what has its name. If a second look is denied as well, the series takes a name that
+// nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil. An API server that has just started
+// denies requests until it knows the roles, so the second look comes a minute later.
 func (e *Entry) denied(s *step, w *Write) (delay time.Duration) {
 	if w.Kind != Look || s.permits || e.stored.count > 0 {
 		return 0
 	}
 	switch {
-	case e.looks < deniedLooks:
-		return lookAgain
+	case e.looks < 2:
+		return schedule.RefusedFirst
 	case e.salt < series.Salts:
 		e.salt = series.Salts
 		e.becomeUnwritten()

@@ -149,7 +149,7 @@ func (t *table) update(e *Entry, now time.Time, do func(*step)) {
 func (t *table) step(e *Entry, now time.Time) step {
 	return step{
 		rules: &t.rules, now: now, at: t.offset(now),
-		isCrowded:  t.ongoing > noticeable,
+		isCrowded:  t.ongoing > t.opts.Workers,
 		stops:      t.hurried,
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"maps"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -50,7 +49,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.seed = maphash.MakeSeed()
 	t.entries = make(map[uint64]*Entry)
 	t.words = make(map[words]*words)
-	t.sched = schedule.New[*Entry](cmp.Or(t.opts.Workers, math.MaxInt32), t.opts.EventTTL, opts.Jitter)
+	t.sched = schedule.New[*Entry](t.opts.Workers, t.opts.EventTTL, opts.Jitter)
 	t.flushes = make(flushes)
 	t.known = make(map[string]knowledge)
 	t.lost = make(map[DropReason]uint64)

@@ -138,7 +138,7 @@ func named(key, name string) *series.Key {
 
 func TestOptions(t *testing.T) {
 	assert.Equal(t, Options{
-		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system",
+		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system", Workers: math.MaxInt32,
 	}, Options{}.WithDefaults())
 	assert.Equal(t, time.Hour, Options{FinishAfter: time.Hour}.WithDefaults().MaxWindow)
 	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, New(Options{HeartbeatInterval: 1, FirstHeartbeat: 2}, start).intervals(&Entry{}))
@@ -555,7 +555,7 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 		"note":      func(k *series.Key, s string) { k.Note = s },
 		"instance":  func(k *series.Key, s string) { k.ReportingInstance = s },
 	} {
-		tr := New(Options{}, start)
+		tr := New(Options{Workers: 10}, start)
 		const n, minutes = 1500, 30
 		var due [minutes + 1]int
 		for i := range n {
@@ -565,9 +565,9 @@ func TestHeartbeatsOfSimilarKeysSpread(t *testing.T) {
 			e := observe(t, tr, k, start, o, o)
 			write(t, tr, start, Create)
 			require.LessOrEqual(t, e.beatAt, tr.offset(start)+minutes*time.Minute)
-			if i > noticeable {
+			if i > tr.opts.Workers {
 				due[e.beatAt/time.Minute]++
-			} else if i < noticeable {
+			} else if i < tr.opts.Workers {
 				require.Equal(t, minutes*time.Minute, e.beatAt-tr.offset(start), "few need not be spread")
 			}
 		}

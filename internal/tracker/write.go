@@ -140,7 +140,8 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	switch {
 	case e.state != series.Ongoing:
 	case s.stops:
-		w.Series.Heartbeat, w.stale = lastHeartbeat, w.stale.with(partHeartbeat, true)
+		// No other heartbeat comes from this process.
+		w.Series.Heartbeat, w.stale = time.Second, w.stale.with(partHeartbeat, true)
 	default:
 		w.Series.Heartbeat = s.intervals(e).Heartbeat
 	}
@@ -149,9 +150,6 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	}
 	return w
 }
-
-// lastHeartbeat is the heartbeat in the last write of a process that stops: no other will come from there.
-const lastHeartbeat = time.Second
 
 // lastWall returns the wall time of the latest occurrence. A time that the server may have is not
 // taken back. An occurrence at this very moment may be in the time and not in the count; then it is in

@@ -81,8 +81,7 @@ func replay(until time.Duration, events map[string]func(time.Duration) bool, fau
 					tracker.Occurrence{}, start.Add(at))
 			}
 		}
-		tr.Advance(start.Add(at))
-		for w, _, ok := tr.Next(start.Add(at)); ok; w, _, ok = tr.Next(start.Add(at)) {
+		for w, _, _ := tr.Next(start.Add(at), true); w != nil; w, _, _ = tr.Next(start.Add(at), true) {
 			response, result := fault(w.Series.Namespace, at), tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}
 			if response != "500" {
 				code, answer := store(stored, w)
