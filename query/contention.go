@@ -10,56 +10,115 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
+// The Event of a recorder that writes no states says neither that a loop is over nor, if the recorder
+// drops occurrences, that it goes on. Other Events about the object do.
+//
+// A controller that reports something new about an object has got further than the loop: a Pod
+// with FailedScheduling is Scheduled. A retry is not new: its reasons occurred before.
+//
 // The legacy recorder has a spam filter: all events of a source about an object share a token
 // bucket, which gets a token every 5 minutes. While several events recur, most occurrences find
 // it empty, and one of the events can take all tokens for hours. So the silence of a series says
 // nothing as long as other events about the object were written.
 
-// bucket identifies a token bucket.
-type bucket struct {
-	controller, instance string
-	object               series.Reference // without a field path
+// subject is what the Events of a controller about an object have in common.
+type subject struct {
+	controller string
+	object     series.Reference // without a field path
 }
 
-func bucketOf(i *Item) bucket {
+func subjectOf(i *Item) subject {
 	object := i.Key.Regarding
 	object.FieldPath = ""
-	return bucket{i.Controller(), i.Key.ReportingInstance, object}
+	return subject{i.Controller(), object}
 }
 
 // span is the time between the first and the last write of an Event.
-type span struct{ first, last time.Time }
+type span struct {
+	first, last                  time.Time
+	name, reason, path, instance string
+	isLegacy                     bool
+}
 
-// spans are those of the Events of legacy recorders. Those of a bucket are in order of first.
-type spans map[bucket][]span
+func spanOf(i *Item) span {
+	return span{i.First, latest(i.First, i.Last), i.Name, i.Key.Reason, i.Key.Regarding.FieldPath, i.Key.ReportingInstance, i.Recorder == ToolsRecord}
+}
+
+// is reports whether both spans are those of one Event.
+func (s *span) is(other *span) bool {
+	return s.first.Equal(other.first) && s.name == other.name && s.reason == other.reason && s.path == other.path
+}
+
+// spans are those of the Events without a state. Those about a subject are in order of first.
+type spans map[subject][]span
 
 // find returns where the span of an item is, or belongs.
 func (s spans) find(i *Item) (place int, found bool) {
-	return slices.BinarySearchFunc(s[bucketOf(i)], i.First, func(a span, first time.Time) int { return a.first.Compare(first) })
+	of, own := s[subjectOf(i)], spanOf(i)
+	place, _ = slices.BinarySearchFunc(of, i.First, func(a span, first time.Time) int { return a.first.Compare(first) })
+	for n := place; n < len(of) && of[n].first.Equal(i.First); n++ {
+		if of[n].is(&own) {
+			return n, true
+		}
+	}
+	return place, false
 }
 
-func (s spans) add(i *Item) {
-	if i.Recorder != ToolsRecord {
-		return
+// add adds the span of an item, or extends it. It returns whether the Event is new.
+func (s spans) add(i *Item) bool {
+	if i.Recorder == Eventseries {
+		return false
 	}
-	of := s[bucketOf(i)]
+	of := s[subjectOf(i)]
 	place, found := s.find(i)
 	if found {
 		of[place].last = latest(of[place].last, i.Last)
-		return
+		return false
 	}
-	s[bucketOf(i)] = slices.Insert(of, place, span{i.First, latest(i.First, i.Last)})
+	s[subjectOf(i)] = slices.Insert(of, place, spanOf(i))
+	return true
 }
 
 func (s spans) remove(i *Item) {
 	place, found := s.find(i)
-	if !found || s[bucketOf(i)][place].last.After(i.Last) { // of another Event that began at the same time
+	if !found {
 		return
 	}
-	if of := slices.Delete(s[bucketOf(i)], place, place+1); len(of) > 0 {
-		s[bucketOf(i)] = of
+	if of := slices.Delete(s[subjectOf(i)], place, place+1); len(of) > 0 {
+		s[subjectOf(i)] = of
 	} else {
-		delete(s, bucketOf(i))
+		delete(s, subjectOf(i))
+	}
+}
+
+// settle sets the state of a series that is Ongoing or Quiet on its own.
+func (s spans) settle(i *Item) {
+	switch {
+	case i.State == series.Quiet:
+		s.contend(i)
+	case i.unconfirmed():
+		s.follow(i)
+	}
+}
+
+// unconfirmed reports whether a series is Ongoing although its Event says no state.
+func (i *Item) unconfirmed() bool { return i.State == series.Ongoing && i.Stated == series.Singleton }
+
+// follow sets the state of a series that is Ongoing on its own: it is Unknown if another event about
+// the object, or about the same part of it, began since. Times of the legacy recorder are rounded
+// down to seconds.
+func (s spans) follow(i *Item) {
+	own := spanOf(i)
+	known := sets.New[string]()
+	for _, other := range s[subjectOf(i)] {
+		switch {
+		case other.is(&own) || other.path != "" && own.path != "" && other.path != own.path:
+		case other.first.Before(i.Last):
+			known.Insert(other.reason)
+		case other.reason == own.reason || !known.Has(other.reason):
+			i.Followed, i.State = other.first, series.Unknown
+			return
+		}
 	}
 }
 
@@ -67,15 +126,14 @@ func (s spans) remove(i *Item) {
 // have taken the token that the series needed until then, so the series is Unknown until it has
 // been quiet for its window since the last one. An event that began later took none.
 func (s spans) contend(i *Item) {
-	if i.State != Quiet {
-		return
-	}
 	patience, until := i.StaleAt.Sub(i.Last), i.Last
-	for _, other := range s[bucketOf(i)] {
+	for _, other := range s[subjectOf(i)] {
 		if other.first.After(until.Add(patience)) {
 			break
 		}
-		until = latest(until, other.last)
+		if other.isLegacy && other.instance == i.Key.ReportingInstance {
+			until = latest(until, other.last)
+		}
 	}
 	if until.After(i.Last) {
 		i.setContended(until)
@@ -83,8 +141,8 @@ func (s spans) contend(i *Item) {
 }
 
 func (i *Item) setContended(at time.Time) {
-	if i.Contended = at; !at.IsZero() && !i.At.After(i.quietAt()) {
-		i.State = Unknown
+	if i.Contended = at; !i.At.After(i.quietAt()) {
+		i.State = series.Unknown
 	}
 }
 
@@ -98,8 +156,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Settle sets the states of series of the legacy recorder that are Quiet on their own, but can have
-// been kept from an update by others: they become Unknown. A [Reader] does this; it is for
+// Settle sets the states of series whose Events say none, and that are Ongoing or Quiet on their own:
+// they become Unknown if other Events about the objects say so. A [Reader] does this; it is for
 // programs that call [FromEvent]. Pass all Events about an object together.
 func Settle(items []*Item) {
 	known := make(spans)
@@ -107,17 +165,17 @@ func Settle(items []*Item) {
 		known.add(i)
 	}
 	for _, i := range items {
-		known.contend(i)
+		known.settle(i)
 	}
 }
 
 // undecided reports whether other Events determine if q selects an item.
 func (q *Query) undecided(item *Item) bool {
-	if item.State != Quiet {
+	if item.State != series.Quiet && !item.unconfirmed() {
 		return false
 	}
 	unknown := *item
-	unknown.State = Unknown
+	unknown.State = series.Unknown
 	return q.Matches(item) || q.Matches(&unknown)
 }
 

@@ -6,7 +6,7 @@
 // A [Reader] lists series, or watches them:
 //
 //	reader := query.NewReader(clientset, query.Options{})
-//	ongoing := query.Query{States: []query.State{query.Ongoing}, Types: []string{"Warning"}}
+//	ongoing := query.Query{States: []series.State{series.Ongoing}, Types: []string{"Warning"}}
 //	for item, err := range reader.List(ctx, ongoing) {
 //		if err != nil {
 //			return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
@@ -31,7 +32,7 @@ func ExampleReader_List() {
 	reader := query.NewReader(clientset, query.Options{})
 	q := query.Query{
 		Objects: []query.Object{{Kind: "Pod", Namespace: "shop", Name: "checkout-0"}},
-		States:  []query.State{query.Ongoing},
+		States:  []series.State{series.Ongoing},
 		At:      noon,
 	}
 	for item, err := range reader.List(context.Background(), q) {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/eventseries/eventseries/internal/apigroup"
+	"github.com/eventseries/eventseries/series"
 )
 
 // encode returns objects as a program writes them. Those of a typed list have no type.
@@ -92,7 +93,7 @@ func TestFileReader(t *testing.T) {
 	old.ResourceVersion, old.Note = "0", "an earlier version"
 	file := NewFileReader(append(s.Events(), old), Options{Clock: atTen})
 	for _, q := range []Query{
-		{}, {Namespaces: []string{"shop"}}, {Reasons: []string{"Failed"}}, {Note: "SUCH"}, {Note: "x"}, {Controllers: []string{"kubelet"}}, {States: []State{Ongoing}},
+		{}, {Namespaces: []string{"shop"}}, {Reasons: []string{"Failed"}}, {Note: "SUCH"}, {Note: "x"}, {Controllers: []string{"kubelet"}}, {States: []series.State{series.Ongoing}},
 		{FieldSelector: "involvedObject.kind!=Pod"}, {LabelSelector: "eventseries.dev/state"},
 		{Objects: []Object{{Kind: "Pod", Namespace: "shop", Name: "checkout-0"}}, Role: Regarding}, {Objects: []Object{{Kind: "Node", Name: "n1", ClusterScoped: true}}},
 	} {

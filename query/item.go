@@ -39,7 +39,7 @@ type Item struct {
 	// as reporting controller and reporting instance, and the window is an estimate.
 	series.Series
 	// State is the state at At.
-	State State
+	State series.State
 	// Event is the Event as read, without managed fields unless
 	// [Options.ManagedFields] is set. An Event that was read through core/v1 is
 	// converted to events.k8s.io/v1.
@@ -58,6 +58,11 @@ type Item struct {
 	// updates the Event before. If it is before At, the series is stale since then. It is
 	// zero for series that are neither ongoing nor stale.
 	StaleAt time.Time
+	// Followed is when another event of the controller about the object began after the latest
+	// occurrence, for a series that would be Ongoing. It says that the loop is over, or that the
+	// controller does something else, so the series is Unknown. It is zero if there is none, if
+	// the Event says a state, or if [FromEvent] returned the item: see [Settle].
+	Followed time.Time
 	// Contended is the time of the latest other event about the object that the legacy recorder
 	// can have written instead of this one, for a series that would be Quiet. It is zero if
 	// there is none, or if [FromEvent] returned the item: see [Settle].
@@ -232,7 +237,9 @@ func rate(count int64, first, last time.Time) float64 {
 
 // Stale reports whether the series is Unknown because its recorder did not update the Event in
 // time, so nobody knows whether it still goes on. It is stale since [Item.StaleAt].
-func (i *Item) Stale() bool { return i.State == Unknown && !i.StaleAt.IsZero() }
+func (i *Item) Stale() bool {
+	return i.State == series.Unknown && !i.StaleAt.IsZero() && i.At.After(i.StaleAt)
+}
 
 // Container returns the name of the container of a Pod that the Event is about. It is
 // empty if the Event is about something else.

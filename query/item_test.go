@@ -89,66 +89,66 @@ func TestFromEvent(t *testing.T) {
 		changes     changes
 		at          time.Duration
 		recorder    Recorder
-		state       State
+		state       series.State
 		count       int32
 		first, last time.Duration
 		staleAt     time.Duration // 0: zero
 		problem     string
 	}{
 		// This project.
-		"ongoing":                    {changes{labeled("Ongoing"), recurred(7, 10*m)}, 56 * m, Eventseries, Ongoing, 7, 0, 10 * m, 56 * m, ""},
-		"stale":                      {changes{labeled("Ongoing"), recurred(7, 10*m)}, 56*m + 1, Eventseries, Unknown, 7, 0, 10 * m, 56 * m, ""},
-		"another heartbeat":          {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("5m")}, 32 * m, Eventseries, Unknown, 7, 0, 10 * m, 31 * m, ""},
-		"heartbeat that is none":     {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("soon")}, 56 * m, Eventseries, Ongoing, 7, 0, 10 * m, 56 * m, ""},
-		"window":                     {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 71 * m, Eventseries, Ongoing, 7, 0, 10 * m, 71 * m, ""},
-		"stale window":               {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 71*m + 1, Eventseries, Unknown, 7, 0, 10 * m, 71 * m, ""},
-		"finished":                   {changes{labeled("Finished"), recurred(7, 10*m)}, 24 * 60 * m, Eventseries, Finished, 7, 0, 10 * m, 0, ""},
-		"evicted":                    {changes{labeled("Unknown"), recurred(7, 10*m)}, 11 * m, Eventseries, Unknown, 7, 0, 10 * m, 0, ""},
-		"base name":                  {changes{named(func(k *series.Key) string { return k.Name(0) })}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
-		"base name without instance": {changes{named(func(k *series.Key) string { k.ReportingInstance = ""; return k.Name(0) })}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
-		"unique name of a note":      {changes{named(func(k *series.Key) string { k.Note = "no such image"; return k.UniqueName(t0) })}, m, Eventseries, Singleton, 1, 0, 0, 0, ""},
+		"ongoing":                    {changes{labeled("Ongoing"), recurred(7, 10*m)}, 56 * m, Eventseries, series.Ongoing, 7, 0, 10 * m, 56 * m, ""},
+		"stale":                      {changes{labeled("Ongoing"), recurred(7, 10*m)}, 56*m + 1, Eventseries, series.Unknown, 7, 0, 10 * m, 56 * m, ""},
+		"another heartbeat":          {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("5m")}, 32 * m, Eventseries, series.Unknown, 7, 0, 10 * m, 31 * m, ""},
+		"heartbeat that is none":     {changes{labeled("Ongoing"), recurred(7, 10*m), heartbeat("soon")}, 56 * m, Eventseries, series.Ongoing, 7, 0, 10 * m, 56 * m, ""},
+		"window":                     {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 71 * m, Eventseries, series.Ongoing, 7, 0, 10 * m, 71 * m, ""},
+		"stale window":               {changes{labeled("Ongoing"), recurred(7, 10*m), window("21m")}, 71*m + 1, Eventseries, series.Unknown, 7, 0, 10 * m, 71 * m, ""},
+		"finished":                   {changes{labeled("Finished"), recurred(7, 10*m)}, 24 * 60 * m, Eventseries, series.Finished, 7, 0, 10 * m, 0, ""},
+		"evicted":                    {changes{labeled("Unknown"), recurred(7, 10*m)}, 11 * m, Eventseries, series.Unknown, 7, 0, 10 * m, 0, ""},
+		"base name":                  {changes{named(func(k *series.Key) string { return k.Name(0) })}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
+		"base name without instance": {changes{named(func(k *series.Key) string { k.ReportingInstance = ""; return k.Name(0) })}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
+		"unique name of a note":      {changes{named(func(k *series.Key) string { k.Note = "no such image"; return k.UniqueName(t0) })}, m, Eventseries, series.Singleton, 1, 0, 0, 0, ""},
 		"through core/v1": {changes{labeled("Ongoing"), recurred(7, 10*m+m/8), legacy(7, 0, 10*m), func(e *eventsv1.Event) { e.EventTime = micro(m / 8) }},
-			11 * m, Eventseries, Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
-		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, Singleton, 1, s / 4, s / 4, 0, ""},
+			11 * m, Eventseries, series.Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
+		"singleton through core/v1": {changes{legacy(1, 0, 0), func(e *eventsv1.Event) { e.EventTime = micro(s / 4) }}, m, ToolsEvents, series.Singleton, 1, s / 4, s / 4, 0, ""},
 		"series without eventTime": {changes{labeled("Ongoing"), recurred(7, 10*m+m/8), legacy(7, 0, 10*m), annotated(m / 8)},
-			11 * m, Eventseries, Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
-		"singleton without eventTime": {changes{legacy(1, 0, 0), annotated(s / 4)}, m, Eventseries, Singleton, 1, s / 4, s / 4, 0, ""},
+			11 * m, Eventseries, series.Ongoing, 7, m / 8, 10*m + m/8, 56*m + m/8, ""},
+		"singleton without eventTime": {changes{legacy(1, 0, 0), annotated(s / 4)}, m, Eventseries, series.Singleton, 1, s / 4, s / 4, 0, ""},
 
 		// client-go and others.
-		"tools/events":           {changes{recurred(2, 10*m)}, 56 * m, ToolsEvents, Ongoing, 2, 0, 10 * m, 56 * m, ""},
-		"stale tools/events":     {changes{recurred(2, 10*m)}, 57 * m, ToolsEvents, Unknown, 2, 0, 10 * m, 56 * m, ""},
-		"singleton":              {nil, 47 * m, ToolsEvents, Singleton, 1, 0, 0, 0, ""},
-		"legacy":                 {changes{legacy(90, 0, 10*m)}, 21 * m, ToolsRecord, Ongoing, 90, 0, 10 * m, 21 * m, ""},
-		"quiet legacy":           {changes{legacy(90, 0, 10*m)}, 21*m + 1, ToolsRecord, Quiet, 90, 0, 10 * m, 21 * m, ""},
-		"legacy that backs off":  {changes{legacy(18, 0, 40*m), func(e *eventsv1.Event) { e.DeprecatedSource.Component = "c" }}, 81 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 81 * m, ""},
-		"kubelet that backs off": {changes{legacy(18, 0, 40*m)}, 55 * m, ToolsRecord, Ongoing, 18, 0, 40 * m, 55*m + 30*s, ""},
-		"legacy singleton":       {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, Singleton, 1, 0, 0, 0, ""},
-		"legacy without count":   {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, Singleton, 1, m, 2 * m, 0, ""},
+		"tools/events":           {changes{recurred(2, 10*m)}, 56 * m, ToolsEvents, series.Ongoing, 2, 0, 10 * m, 56 * m, ""},
+		"stale tools/events":     {changes{recurred(2, 10*m)}, 57 * m, ToolsEvents, series.Unknown, 2, 0, 10 * m, 56 * m, ""},
+		"singleton":              {nil, 47 * m, ToolsEvents, series.Singleton, 1, 0, 0, 0, ""},
+		"legacy":                 {changes{legacy(90, 0, 10*m)}, 21 * m, ToolsRecord, series.Ongoing, 90, 0, 10 * m, 21 * m, ""},
+		"quiet legacy":           {changes{legacy(90, 0, 10*m)}, 21*m + 1, ToolsRecord, series.Quiet, 90, 0, 10 * m, 21 * m, ""},
+		"legacy that backs off":  {changes{legacy(18, 0, 40*m), func(e *eventsv1.Event) { e.DeprecatedSource.Component = "c" }}, 81 * m, ToolsRecord, series.Ongoing, 18, 0, 40 * m, 81 * m, ""},
+		"kubelet that backs off": {changes{legacy(18, 0, 40*m)}, 55 * m, ToolsRecord, series.Ongoing, 18, 0, 40 * m, 55*m + 30*s, ""},
+		"legacy singleton":       {changes{legacy(1, 0, 0)}, 21 * m, ToolsRecord, series.Singleton, 1, 0, 0, 0, ""},
+		"legacy without count":   {changes{legacy(0, m, 2*m)}, 3 * m, ToolsRecord, series.Singleton, 1, m, 2 * m, 0, ""},
 		"legacy with lastTimestamp": {changes{legacy(3, 0, 2*m), func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp = metav1.Time{} }},
-			3 * m, ToolsRecord, Ongoing, 3, 2 * m, 2 * m, 13 * m, ""},
-		"neither":            {changes{noTimes, func(e *eventsv1.Event) { e.CreationTimestamp = seconds(m) }}, 3 * m, Other, Singleton, 1, m, m, 0, ""},
-		"count without time": {changes{noTimes, func(e *eventsv1.Event) { e.DeprecatedCount = 4 }}, 3 * m, ToolsRecord, Unknown, 4, 0, none, 0, "no lastTimestamp"},
-		"count without last": {changes{legacy(3, 0, 0), func(e *eventsv1.Event) { e.DeprecatedLastTimestamp = metav1.Time{} }}, 3 * m, ToolsRecord, Unknown, 3, 0, none, 0, "no lastTimestamp"},
-		"clock ahead":        {changes{recurred(2, 60*m)}, 50 * m, ToolsEvents, Ongoing, 2, 0, 60 * m, 106 * m, ""},
+			3 * m, ToolsRecord, series.Ongoing, 3, 2 * m, 2 * m, 13 * m, ""},
+		"neither":            {changes{noTimes, func(e *eventsv1.Event) { e.CreationTimestamp = seconds(m) }}, 3 * m, Other, series.Singleton, 1, m, m, 0, ""},
+		"count without time": {changes{noTimes, func(e *eventsv1.Event) { e.DeprecatedCount = 4 }}, 3 * m, ToolsRecord, series.Unknown, 4, 0, none, 0, "no lastTimestamp"},
+		"count without last": {changes{legacy(3, 0, 0), func(e *eventsv1.Event) { e.DeprecatedLastTimestamp = metav1.Time{} }}, 3 * m, ToolsRecord, series.Unknown, 3, 0, none, 0, "no lastTimestamp"},
+		"clock ahead":        {changes{recurred(2, 60*m)}, 50 * m, ToolsEvents, series.Ongoing, 2, 0, 60 * m, 106 * m, ""},
 
 		// Malformed.
 		"year 1": {changes{legacy(3, m, 2*m), func(e *eventsv1.Event) { e.DeprecatedFirstTimestamp.Time = time.Time{}.Add(s) }},
-			3 * m, ToolsRecord, Ongoing, 3, 2 * m, 2 * m, 13 * m, "the time 0001-01-01T00:00:01Z is before 1970"},
-		"only year 1":            {changes{func(e *eventsv1.Event) { e.EventTime.Time = time.Time{}.Add(s) }}, m, ToolsEvents, Singleton, 1, 0, 0, 0, "is before 1970"},
-		"clock in the future":    {changes{recurred(2, 60*m)}, 50*m - 1, ToolsEvents, Unknown, 2, 0, 60 * m, 0, "the last time 2026-01-02T13:00:00Z is in the future"},
-		"once in the future":     {nil, -11 * m, ToolsEvents, Unknown, 1, 0, 0, 0, "is in the future"},
-		"finished in the future": {changes{labeled("Finished"), recurred(7, 60*m)}, m, Eventseries, Finished, 7, 0, 60 * m, 0, "is in the future"},
-		"unknown state":          {changes{labeled("Running"), recurred(7, m)}, m, Eventseries, Ongoing, 7, 0, m, 47 * m, `label eventseries.dev/state is "Running"`},
-		"state Singleton":        {changes{labeled("Singleton")}, m, Eventseries, Singleton, 1, 0, 0, 0, `label eventseries.dev/state is "Singleton"`},
-		"empty state":            {changes{labeled("")}, m, Eventseries, Singleton, 1, 0, 0, 0, `label eventseries.dev/state is ""`},
-		"state without series":   {changes{labeled("Finished")}, m, Eventseries, Finished, 1, 0, 0, 0, "there is no series"},
-		"count of 1":             {changes{recurred(1, m)}, m, ToolsEvents, Singleton, 1, 0, m, 0, "series.count is 1"},
-		"negative count":         {changes{recurred(-5, m)}, m, ToolsEvents, Singleton, 1, 0, m, 0, "series.count is -5"},
-		"negative legacy count":  {changes{legacy(-5, 0, m)}, m, ToolsRecord, Singleton, 1, 0, m, 0, "count is -5"},
+			3 * m, ToolsRecord, series.Ongoing, 3, 2 * m, 2 * m, 13 * m, "the time 0001-01-01T00:00:01Z is before 1970"},
+		"only year 1":            {changes{func(e *eventsv1.Event) { e.EventTime.Time = time.Time{}.Add(s) }}, m, ToolsEvents, series.Singleton, 1, 0, 0, 0, "is before 1970"},
+		"clock in the future":    {changes{recurred(2, 60*m)}, 50*m - 1, ToolsEvents, series.Unknown, 2, 0, 60 * m, 0, "the last time 2026-01-02T13:00:00Z is in the future"},
+		"once in the future":     {nil, -11 * m, ToolsEvents, series.Unknown, 1, 0, 0, 0, "is in the future"},
+		"finished in the future": {changes{labeled("Finished"), recurred(7, 60*m)}, m, Eventseries, series.Finished, 7, 0, 60 * m, 0, "is in the future"},
+		"unknown state":          {changes{labeled("Running"), recurred(7, m)}, m, Eventseries, series.Ongoing, 7, 0, m, 47 * m, `label eventseries.dev/state is "Running"`},
+		"state Singleton":        {changes{labeled("Singleton")}, m, Eventseries, series.Singleton, 1, 0, 0, 0, `label eventseries.dev/state is "Singleton"`},
+		"empty state":            {changes{labeled("")}, m, Eventseries, series.Singleton, 1, 0, 0, 0, `label eventseries.dev/state is ""`},
+		"state without series":   {changes{labeled("Finished")}, m, Eventseries, series.Finished, 1, 0, 0, 0, "there is no series"},
+		"count of 1":             {changes{recurred(1, m)}, m, ToolsEvents, series.Singleton, 1, 0, m, 0, "series.count is 1"},
+		"negative count":         {changes{recurred(-5, m)}, m, ToolsEvents, series.Singleton, 1, 0, m, 0, "series.count is -5"},
+		"negative legacy count":  {changes{legacy(-5, 0, m)}, m, ToolsRecord, series.Singleton, 1, 0, m, 0, "count is -5"},
 		"no last time": {changes{recurred(3, 0), func(e *eventsv1.Event) { e.Series.LastObservedTime = metav1.MicroTime{} }},
-			m, ToolsEvents, Unknown, 3, 0, none, 0, "no series.lastObservedTime"},
-		"last before first":        {changes{recurred(3, -m)}, m, ToolsEvents, Ongoing, 3, -m, 0, 46 * m, "2026-01-02T11:59:00Z is before the first, 2026-01-02T12:00:00Z"},
-		"legacy last before first": {changes{legacy(3, m, 0)}, m, ToolsRecord, Ongoing, 3, 0, m, 12 * m, "is before the first"},
+			m, ToolsEvents, series.Unknown, 3, 0, none, 0, "no series.lastObservedTime"},
+		"last before first":        {changes{recurred(3, -m)}, m, ToolsEvents, series.Ongoing, 3, -m, 0, 46 * m, "2026-01-02T11:59:00Z is before the first, 2026-01-02T12:00:00Z"},
+		"legacy last before first": {changes{legacy(3, m, 0)}, m, ToolsRecord, series.Ongoing, 3, 0, m, 12 * m, "is before the first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := newEvent(tt.changes...)
@@ -174,7 +174,7 @@ func TestFromEvent(t *testing.T) {
 				} else {
 					assert.Equal(t, item.StaleAt.Add(-series.ClockSkew-item.QuietWindow()), item.NextWrite)
 				}
-				assert.Equal(t, item.State == Unknown, item.Stale())
+				assert.Equal(t, item.State == series.Unknown, item.Stale())
 			}
 			if tt.problem == "" {
 				require.NoError(t, item.Problem)

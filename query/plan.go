@@ -236,23 +236,23 @@ func selectorOf(set fields.Set) fields.Selector {
 // stateRequirements selects the labels with which an Event can have one of the wanted
 // states. A series that says Ongoing can be stale, and a series without a label can
 // have any state but Finished.
-func stateRequirements(wanted []State) []labels.Requirement {
+func stateRequirements(wanted []series.State) []labels.Requirement {
 	if len(wanted) == 0 {
 		return nil
 	}
 	can := sets.New[string]()
 	unlabeled := false
 	for _, state := range wanted {
-		can.Insert(string(state))
-		if state == Unknown {
-			can.Insert(string(Ongoing))
+		can.Insert(state.String())
+		if state == series.Unknown {
+			can.Insert(series.Ongoing.String())
 		}
-		unlabeled = unlabeled || state != Finished
+		unlabeled = unlabeled || state != series.Finished
 	}
 	if !unlabeled {
-		return []labels.Requirement{requirement(series.LabelState, selection.Equals, string(Finished))}
+		return []labels.Requirement{requirement(series.LabelState, selection.Equals, series.Finished.String())}
 	}
-	cannot := sets.New(string(Ongoing), string(Finished), string(Unknown)).Difference(can)
+	cannot := sets.New(series.Ongoing.String(), series.Finished.String(), series.Unknown.String()).Difference(can)
 	if len(cannot) == 0 {
 		return nil
 	}

@@ -41,7 +41,7 @@ type Query struct {
 	// Note is a text that the first or the latest note contains, in upper or lower case.
 	Note string
 	// States are the states at the time of the query.
-	States []State
+	States []series.State
 	// Since and Until select the series that were running or occurred between these
 	// times, both included: the last occurrence is not before Since, and the first is
 	// not after Until. A zero time is no limit.
@@ -169,7 +169,7 @@ func contains[T comparable](wanted []T, got T) bool {
 // than a clock can be does not tell when a series began.
 func (q *Query) inTime(item *Item) bool {
 	last := firstSet(item.Last, item.First)
-	if item.State == Ongoing && item.At.After(last) {
+	if item.State == series.Ongoing && item.At.After(last) {
 		last = item.At
 	}
 	began := q.Began.IsZero() || !item.First.Before(q.Began) && !item.At.Before(item.First.Add(-series.ClockSkew))
@@ -187,14 +187,16 @@ func (q *Query) changesAt(item *Item) (earliest time.Time) {
 			earliest = t
 		}
 	}
-	switch {
-	case item.State == Ongoing:
-		at(item.StaleAt)
+	if item.State == series.Ongoing {
 		at(q.Since)
-	case item.State == Unknown && item.ahead():
+	}
+	switch {
+	case item.State == series.Unknown && item.ahead():
 		at(item.validAt())
-	case item.State == Unknown && !item.Contended.IsZero():
+	case item.State == series.Unknown && !item.Contended.IsZero():
 		at(item.quietAt())
+	case !item.StaleAt.IsZero():
+		at(item.StaleAt)
 	}
 	if !q.Began.IsZero() {
 		at(item.First.Add(-series.ClockSkew))

@@ -92,10 +92,10 @@ func newReader(opts Options) *Reader {
 }
 
 // List lists the series that q selects. It requests pages while the caller iterates,
-// so its memory is bounded by the page size and the number of legacy Events. The order is that of the server: by
-// namespace and name, unless it takes several requests; see [Sort]. Series of the legacy
-// recorder whose windows are over come last: it takes all Events about an object to tell
-// whether they are Quiet or Unknown.
+// so its memory is bounded by the page size and the number of Events without a state. The order is
+// that of the server: by namespace and name, unless it takes several requests; see [Sort]. Series that
+// are Ongoing or Quiet although their Events say no state come last: it takes all Events about an
+// object to tell whether they are Unknown.
 //
 // If the list fails, List yields one error and stops. It is a [*PermissionError] if
 // the server denies all requests. If it denies some of them, List yields the other
@@ -128,7 +128,7 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 			return
 		}
 		for _, item := range undecided {
-			if known.contend(item); q.Matches(item) && !yield(item, nil) {
+			if known.settle(item); q.Matches(item) && !yield(item, nil) {
 				return
 			}
 		}

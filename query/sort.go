@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // Order is an order of series. Items that are equal in it keep the order of the list.
@@ -91,10 +93,11 @@ func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item
 func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare func(a, b K) int, limit int) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		type entry struct {
-			key           K
-			n             int // position in items
-			event         packed
-			at, contended time.Time
+			key                     K
+			n                       int // position in items
+			event                   packed
+			at, followed, contended time.Time
+			state                   series.State
 		}
 		var entries []entry
 		sort := func() {
@@ -110,7 +113,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 				yield(nil, err)
 				return
 			}
-			entries = append(entries, entry{key(item), n, pack(item.Event), item.At, item.Contended})
+			entries = append(entries, entry{key(item), n, pack(item.Event), item.At, item.Followed, item.Contended, item.State})
 			n++
 			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
 				sort()
@@ -119,7 +122,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		sort()
 		for i := range entries {
 			item := FromEvent(entries[i].event.unpack(), entries[i].at)
-			item.setContended(entries[i].contended)
+			item.Followed, item.Contended, item.State = entries[i].followed, entries[i].contended, entries[i].state
 			entries[i] = entry{} // free the memory as soon as possible
 			if !yield(item, nil) {
 				return

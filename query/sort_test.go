@@ -172,7 +172,7 @@ func liveBytes() int {
 func TestMemory(t *testing.T) {
 	const many = 20_000
 	reader := NewReader(manyPages(t, many), Options{})
-	q := Query{States: []State{Ongoing}, Types: []string{"Warning"}, At: t0.Add(30 * time.Minute)}
+	q := Query{States: []series.State{series.Ongoing}, Types: []string{"Warning"}, At: t0.Add(30 * time.Minute)}
 	before := liveBytes()
 	n := 0
 	for _, err := range reader.List(t.Context(), q) {
@@ -206,7 +206,7 @@ func TestMemory(t *testing.T) {
 func BenchmarkSort(b *testing.B) {
 	reader := NewReader(manyPages(b, 100_000), Options{})
 	for b.Loop() {
-		for _, err := range Sort(reader.List(b.Context(), Query{States: []State{Ongoing}, At: t0}), ByState, 0) {
+		for _, err := range Sort(reader.List(b.Context(), Query{States: []series.State{series.Ongoing}, At: t0}), ByState, 0) {
 			require.NoError(b, err)
 		}
 	}

@@ -8,64 +8,42 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// State says whether a series goes on, as far as its Event tells. The values are those
-// of [series.State], and Quiet.
-type State string
-
-const (
-	// Ongoing: the event recurs.
-	Ongoing State = "Ongoing"
-	// Unknown: nobody knows whether the event still recurs. Its recorder missed the time of
-	// its next update, or said so, or other events can have kept it from an update. Or the
-	// time of the latest occurrence is missing or false.
-	Unknown State = "Unknown"
-	// Quiet: the recorder would have written another occurrence since [series.Series.Last].
-	// The loop or its process has probably ended.
-	Quiet State = "Quiet"
-	// Finished: the recorder says that the event does not recur. If it occurs again, the
-	// count goes up, and the series can be Ongoing again.
-	Finished State = "Finished"
-	// Singleton: the event has occurred once.
-	Singleton State = "Singleton"
-)
-
 // States returns all states in the order of [ByState].
-func States() []State { return []State{Ongoing, Unknown, Quiet, Finished, Singleton} }
+func States() []series.State {
+	return []series.State{series.Ongoing, series.Unknown, series.Quiet, series.Finished, series.Singleton}
+}
 
 // setState sets the state at i.At, and the times at which it changes. said is the state that the
 // Event says or, if it says none, the one that follows from its count. heartbeat is that of the
 // recorder if the Event does not say it.
 func (i *Item) setState(said series.State, heartbeat time.Duration) {
-	i.Series.State, i.State = said, State(said.String())
-	isLegacy := i.Recorder == ToolsRecord
+	i.Series.State, i.Prompt = said, i.Recorder == ToolsRecord
 	if said == series.Ongoing {
 		i.Heartbeat = cmp.Or(i.Heartbeat, heartbeat)
-		if isLegacy {
+		if i.Prompt {
 			i.Window = windowOf(i.Count, i.Last.Sub(i.First))
 		}
-		if isLegacy && i.Controller() == "kubelet" {
+		if i.Prompt && i.Controller() == "kubelet" {
 			i.Window = min(i.Window, kubeletWindow)
 		}
 	}
-	switch {
-	case said.Closed():
-		return
-	case i.ahead() || said == series.Ongoing && i.Last.IsZero():
-		i.State = Unknown
-		return
-	case said != series.Ongoing:
+	i.State = i.StateAt(i.At)
+	if said != series.Ongoing || i.ahead() || i.Last.IsZero() {
 		return
 	}
-	next := i.Last.Add(i.Heartbeat)
-	i.StaleAt = next.Add(i.QuietWindow())
-	whenStale := Quiet
-	if !isLegacy {
-		i.NextWrite, whenStale = next, Unknown
-		i.StaleAt = i.StaleAt.Add(series.ClockSkew)
+	i.StaleAt = i.Series.StaleAt()
+	if !i.Prompt {
+		i.NextWrite = i.Last.Add(i.Heartbeat)
 	}
-	if i.At.After(i.StaleAt) {
-		i.State = whenStale
+	if i.Slow() && i.State == series.Ongoing {
+		i.State = series.Unknown
 	}
+}
+
+// Slow reports whether an event of the legacy recorder recurs less often than every 36 minutes
+// on average. It is Unknown until [Item.StaleAt]: nobody knows whether it will recur.
+func (i *Item) Slow() bool {
+	return i.Prompt && i.Count > 1 && i.Last.Sub(i.First)/time.Duration(i.Count-1) > maxWindow
 }
 
 // ahead reports whether the latest occurrence is later than any clock can be ahead.

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // legacyLoop returns the times at which a loop occurs during some hours.
@@ -66,11 +68,11 @@ func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 			return FromEvent(e, t0.Add(now))
 		}
 		for n := 1; n < len(at)-1; n++ {
-			require.Equal(t, Ongoing, item(n, at[n+1]).State, "%s: occurrence %d, %s after %s", name, n+1, at[n+1]-at[n], at[n])
+			require.Equal(t, series.Ongoing, item(n, at[n+1]).State, "%s: occurrence %d, %s after %s", name, n+1, at[n+1]-at[n], at[n])
 		}
 		end := len(at) - 1
 		over := item(end, at[end]+loop.quiet+s)
-		assert.Equal(t, Quiet, over.State, "%s: stale at %s after its last occurrence", name, over.StaleAt.Sub(over.Last))
+		assert.Equal(t, series.Quiet, over.State, "%s: stale at %s after its last occurrence", name, over.StaleAt.Sub(over.Last))
 	}
 }
 

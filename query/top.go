@@ -5,6 +5,8 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // Dimension is what [Top] groups series by.
@@ -67,7 +69,7 @@ func (g *Group) Add(i *Item) {
 	if i.Count > 1 {
 		g.InSeries += int64(i.Count)
 	}
-	if i.State == Ongoing {
+	if i.State == series.Ongoing {
 		g.Ongoing++
 		g.OngoingRate += i.Rate()
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // ChangeType says what happened to a series.
@@ -25,7 +27,8 @@ const (
 	// a clock can be is so no longer, and the series is ongoing.
 	Modified ChangeType = "Modified"
 	// Stale: the Event did not change, but its series is no longer ongoing, because its recorder
-	// did not update the Event in time: see [Item.StaleAt].
+	// did not update the Event in time, or because of another Event: see [Item.StaleAt] and
+	// [Item.Followed].
 	Stale ChangeType = "Stale"
 	// Left: the series does not match any longer, for example because it finished or
 	// became stale, and the query selects ongoing ones.
@@ -100,9 +103,9 @@ type known struct {
 	uid     types.UID
 	version string
 	matched bool
-	state   State     // when it was judged last
-	due     time.Time // when time alone changes something; zero if it does not
-	event   packed    // if matched, or if due is not zero
+	state   series.State // when it was judged last
+	due     time.Time    // when time alone changes something; zero if it does not
+	event   packed       // if matched, or if due is not zero
 }
 
 func (w *watcher) run(ctx context.Context, requests []request) error {
@@ -206,7 +209,7 @@ func (w *watcher) expire(ctx context.Context) bool {
 		var both ChangeType
 		switch item.State {
 		case k.state: // the query waited for that time
-		case Ongoing, Singleton:
+		case series.Ongoing, series.Singleton:
 			both = Modified
 		default:
 			both = Stale
@@ -299,7 +302,7 @@ func (w *watcher) decide(ctx context.Context) error {
 		return err
 	}
 	for i, item := range items {
-		w.spans.contend(item)
+		w.spans.settle(item)
 		k := undecided[names[i]]
 		w.plan(k, names[i], item)
 		if !w.judge(k, item, Modified) {
@@ -309,9 +312,11 @@ func (w *watcher) decide(ctx context.Context) error {
 	return nil
 }
 
-// settle sets the state of a series whose state depends on other Events.
+// settle sets the state of a series whose state depends on other Events. A series that is Ongoing
+// needs no list: the watch has just received it, so what began later is yet to come.
 func (w *watcher) settle(ctx context.Context, item *Item) {
-	if !w.query.undecided(item) {
+	if item.State != series.Quiet || !w.query.undecided(item) {
+		w.spans.settle(item)
 		return
 	}
 	if err := w.reader.complete(ctx, w.query, w.spans, []*Item{item}); err != nil {
@@ -319,7 +324,7 @@ func (w *watcher) settle(ctx context.Context, item *Item) {
 		item.setContended(item.At) // nobody knows
 		return
 	}
-	w.spans.contend(item)
+	w.spans.settle(item)
 }
 
 // put yields what is new about an Event that exists.
@@ -340,8 +345,11 @@ func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) 
 		return true
 	}
 	k.list, k.version = max(k.list, list), item.Version
-	w.spans.add(item)
+	isNew := w.spans.add(item)
 	if delete(w.undecided, name); w.undecided == nil {
+		if isNew && !w.follow(item) {
+			return false
+		}
 		w.settle(ctx, item)
 	} else if w.query.undecided(item) {
 		w.undecided[name], k.event = k, pack(item.Event)
@@ -349,6 +357,26 @@ func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) 
 	}
 	w.plan(k, name, item)
 	return w.judge(k, item, Modified)
+}
+
+// follow yields the series that are no longer ongoing because an Event is new.
+func (w *watcher) follow(item *Item) bool {
+	for _, s := range slices.Clone(w.spans[subjectOf(item)]) {
+		name := types.NamespacedName{Namespace: item.Namespace, Name: s.name}
+		k := w.known[name]
+		if k == nil || k.state != series.Ongoing || k.event == nil {
+			continue
+		}
+		other := w.reader.item(w.query, k.event.unpack())
+		if w.spans.settle(other); other.Followed.IsZero() {
+			continue
+		}
+		w.plan(k, name, other)
+		if !w.judge(k, other, Stale) {
+			return false
+		}
+	}
+	return true
 }
 
 // remove yields that an Event is gone.

@@ -27,6 +27,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // watching reads a watch step by step.
@@ -92,7 +94,7 @@ func TestWatchOfAState(t *testing.T) {
 	s := &apiServer{}
 	reader := NewReader(s.start(t), Options{Clock: atTen})
 	s.put("a")
-	w := startWatch(t, reader, Query{States: []State{Ongoing}})
+	w := startWatch(t, reader, Query{States: []series.State{series.Ongoing}})
 	w.expect("Synced")
 	s.put("a", recurred(2, 0), labeled("Ongoing"))
 	s.put("b")
@@ -164,7 +166,7 @@ func TestWatchWhoseFirstListExpires(t *testing.T) {
 		return err
 	}
 	w := startWatch(t, reader, Query{})
-	w.expect("Added a 1", "Modified a 2", "Added c 1", "Synced")
+	w.expect("Added a 1", "Added c 1", "Modified a 2", "Synced")
 }
 
 func TestWatchOfSeveralNamespaces(t *testing.T) {
@@ -282,7 +284,7 @@ func TestWatchesThatSeeTheSameChange(t *testing.T) {
 	reader := NewReader(s.start(t), Options{Clock: atTen})
 	requests, err := q.plan(false)
 	require.NoError(t, err)
-	w := &watcher{reader: reader, query: &q, known: make(map[types.NamespacedName]*known), yield: func(c Change) bool {
+	w := &watcher{reader: reader, query: &q, known: make(map[types.NamespacedName]*known), spans: make(spans), yield: func(c Change) bool {
 		changes = append(changes, string(c.Type))
 		return true
 	}}
@@ -357,8 +359,8 @@ func TestWatchOfStaleSeries(t *testing.T) {
 			want []string
 		}{
 			{Query{}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "46m0.000000001s Stale a Unknown", "1h6m0.000000001s Stale b Unknown"}},
-			{Query{States: []State{Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "46m0.000000001s Left a Unknown", "1h6m0.000000001s Left b Unknown"}},
-			{Query{States: []State{Unknown}}, []string{"46m0.000000001s Added a Unknown", "1h6m0.000000001s Added b Unknown"}},
+			{Query{States: []series.State{series.Ongoing}}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Ongoing", "46m0.000000001s Left a Unknown", "1h6m0.000000001s Left b Unknown"}},
+			{Query{States: []series.State{series.Unknown}}, []string{"46m0.000000001s Added a Unknown", "1h6m0.000000001s Added b Unknown"}},
 			{Query{At: time.Now()}, []string{"0s Added a Ongoing", "0s Added b Ongoing", "20m0s Modified b Unknown"}}, // its time is in the future
 		} {
 			if !test.q.At.IsZero() {
@@ -391,9 +393,9 @@ func TestWatchOfTheFuture(t *testing.T) {
 	}{
 		{"any", func(time.Time) Query { return Query{} }, 2, time.Hour,
 			[]string{"0s Added a Unknown", "50m" + eps + " Modified a Ongoing", "1h46m" + eps + " Stale a Unknown"}},
-		{"ongoing", func(time.Time) Query { return Query{States: []State{Ongoing}} }, 2, time.Hour,
+		{"ongoing", func(time.Time) Query { return Query{States: []series.State{series.Ongoing}} }, 2, time.Hour,
 			[]string{"50m" + eps + " Added a Ongoing", "1h46m" + eps + " Left a Unknown"}},
-		{"unknown", func(time.Time) Query { return Query{States: []State{Unknown}} }, 2, time.Hour,
+		{"unknown", func(time.Time) Query { return Query{States: []series.State{series.Unknown}} }, 2, time.Hour,
 			[]string{"0s Added a Unknown", "50m" + eps + " Left a Ongoing", "1h46m" + eps + " Added a Unknown"}},
 		{"began", func(began time.Time) Query { return Query{Began: began} }, 2, time.Hour,
 			[]string{"50m" + eps + " Added a Ongoing", "1h46m" + eps + " Stale a Unknown"}},

@@ -25,15 +25,19 @@ const (
 	// keeps the Event.
 	Finished
 	// Unknown: nobody knows whether the event still recurs. The recorder evicted the
-	// series while it was Ongoing, writes no states, or no longer updates the Event.
+	// series while it was Ongoing, writes no states, or no longer updates the Event. Or
+	// the time of the latest occurrence is missing or false.
 	Unknown
+	// Quiet: the recorder would have written another occurrence, so the event has probably
+	// stopped. No Event says so: see [Series.Prompt].
+	Quiet
 )
 
-// stateNames are the values of LabelState.
-var stateNames = [...]string{"Singleton", "Ongoing", "Finished", "Unknown"}
+// stateNames are the names of the states. Those before Quiet are the values of LabelState.
+var stateNames = [...]string{"Singleton", "Ongoing", "Finished", "Unknown", "Quiet"}
 
 // String returns the name of the state, which is also the value of
-// [LabelState].
+// [LabelState] unless it is Quiet.
 func (s State) String() string {
 	if int(s) < len(stateNames) {
 		return stateNames[s]
@@ -50,7 +54,7 @@ func ParseState(value string) (state State, ok bool) {
 	if value == "" {
 		return Singleton, true
 	}
-	if i := slices.Index(stateNames[:], value); i >= 0 {
+	if i := slices.Index(stateNames[:Quiet], value); i >= 0 {
 		return State(i), true
 	}
 	return Singleton, false
@@ -63,15 +67,35 @@ func (s *Series) QuietWindow() time.Duration { return cmp.Or(s.Window, FinishAft
 // must not draw conclusions from times that are closer to each other.
 const ClockSkew = 10 * time.Minute
 
-// StateAt returns the state of s at the time now. It is State, unless s is stale: an
-// Ongoing series is Unknown if now is later than Last + Heartbeat + [Series.QuietWindow] +
-// [ClockSkew], because its recorder would have updated or finished it by then. If Heartbeat
-// is zero, StateAt uses [DefaultHeartbeat].
-func (s *Series) StateAt(now time.Time) State {
-	if s.State == Ongoing && now.Sub(s.Last) > cmp.Or(s.Heartbeat, DefaultHeartbeat)+s.QuietWindow()+ClockSkew {
-		return Unknown
+// StaleAt returns when an Ongoing series is stale unless its recorder updates the Event
+// before: Last + Heartbeat + [Series.QuietWindow], and [ClockSkew] unless Prompt is set. If
+// Heartbeat is zero, StaleAt uses [DefaultHeartbeat].
+func (s *Series) StaleAt() time.Time {
+	at := s.Last.Add(cmp.Or(s.Heartbeat, DefaultHeartbeat) + s.QuietWindow())
+	if s.Prompt {
+		return at
 	}
-	return s.State
+	return at.Add(ClockSkew)
+}
+
+// StateAt returns the state of s at the time now. It is State, unless that does not follow from
+// the times: an Ongoing series after [Series.StaleAt] is Unknown, or Quiet if Prompt is set,
+// because its recorder would have updated or finished it by then. A series that is neither
+// Finished nor Unknown is Unknown if Last is later than now by more than [ClockSkew], or if
+// it is Ongoing and Last is zero.
+func (s *Series) StateAt(now time.Time) State {
+	switch {
+	case s.State.Closed():
+		return s.State
+	case s.Last.Sub(now) > ClockSkew || s.State == Ongoing && s.Last.IsZero():
+		return Unknown
+	case s.State == Ongoing && now.After(s.StaleAt()) && s.Prompt:
+		return Quiet
+	case s.State == Ongoing && now.After(s.StaleAt()):
+		return Unknown
+	default:
+		return s.State
+	}
 }
 
 // StateAt returns the [Series.StateAt] of the series that event describes. It returns

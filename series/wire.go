@@ -98,6 +98,9 @@ type Series struct {
 	// Window is for how long an Ongoing series must be quiet before its recorder
 	// finishes it. If zero, [FinishAfter].
 	Window time.Duration
+	// Prompt says that the recorder writes each occurrence within Heartbeat, as the legacy
+	// recorder does, so silence says that the series has ended. [FromEvent] does not set it.
+	Prompt bool
 }
 
 // Event returns the Event to create for s. It has `series` if there was more than

@@ -325,13 +325,14 @@ func TestState(t *testing.T) {
 		assert.True(t, ok)
 		assert.Equal(t, tt.state, parsed)
 	}
+	assert.Equal(t, "Quiet", Quiet.String())
 	assert.Equal(t, "State(9)", State(9).String())
 	assert.Zero(t, Singleton)
 
 	state, ok := ParseState("")
 	assert.True(t, ok, "an Event without the label")
 	assert.Equal(t, Singleton, state)
-	for _, value := range []string{"ongoing", "Ongoing ", "State(1)", "0"} {
+	for _, value := range []string{"ongoing", "Ongoing ", "State(1)", "0", "Quiet"} {
 		_, ok := ParseState(value)
 		assert.False(t, ok, value)
 	}
@@ -369,10 +370,22 @@ func TestStateAt(t *testing.T) {
 		assert.Equal(t, Ongoing, StateAt(event, read), "%d minutes after the heartbeat", late)
 	}
 
+	// The clock of the reader is set back.
+	last := event.Series.LastObservedTime.Time
+	assert.Equal(t, Ongoing, StateAt(event, last.Add(-ClockSkew)))
+	assert.Equal(t, Unknown, StateAt(event, last.Add(-ClockSkew-1)))
+
 	event.Labels[LabelState] = "Finished"
 	assert.Equal(t, Finished, StateAt(event, time.Unix(1<<40, 0)), "only Ongoing series become stale")
+	assert.Equal(t, Finished, StateAt(event, time.Unix(0, 0)))
 	event.Labels[LabelState] = "Paused"
 	assert.Equal(t, Unknown, StateAt(event, event.EventTime.Time), "no series")
 	event.Labels, event.Series = nil, nil
 	assert.Equal(t, Singleton, StateAt(event, time.Unix(1<<40, 0)))
+	assert.Equal(t, Unknown, StateAt(event, time.Unix(0, 0)))
+
+	prompt := Series{State: Ongoing, Last: last, Heartbeat: time.Minute, Prompt: true}
+	assert.Equal(t, Ongoing, prompt.StateAt(last.Add(time.Minute+FinishAfter)))
+	assert.Equal(t, Quiet, prompt.StateAt(last.Add(time.Minute+FinishAfter+1)))
+	assert.Equal(t, Unknown, (&Series{State: Ongoing}).StateAt(last), "no time")
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -117,7 +118,7 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 				require.NoError(t, item.Problem)
 				if item.Name == "old" {
 					assert.Equal(t, query.Other, item.Recorder)
-					assert.Equal(t, query.Singleton, item.State)
+					assert.Equal(t, series.Singleton, item.State)
 					assert.Equal(t, item.Event.CreationTimestamp.Time, item.First)
 					continue
 				}
@@ -127,7 +128,7 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 				}
 				assert.Equal(t, want, item.Count, item.Controller())
 				assert.Equal(t, controllers[item.Controller()], item.Recorder)
-				assert.Equal(t, query.Ongoing, item.State)
+				assert.Equal(t, series.Ongoing, item.State)
 				assert.Equal(t, "it was tested", item.Note)
 				if seconds := item.Last.Sub(item.First).Seconds(); seconds > 0 {
 					assert.InDelta(t, float64(want-1)/seconds, item.Rate(), 1e-9)
@@ -144,10 +145,10 @@ func TestQueryReadsEveryRecorder(t *testing.T) {
 				"Pod by UID":      {Objects: []query.Object{one}, Role: query.Regarding},
 				"two Pods by UID": {Objects: []query.Object{{UID: earlier.UID}, one}, Role: query.Regarding},
 				"either":          {Objects: []query.Object{one}},
-				"ongoing":         {Namespaces: inNamespace, States: []query.State{query.Ongoing}},
-				"finished":        {Namespaces: inNamespace, States: []query.State{query.Finished}},
-				"singletons":      {Namespaces: inNamespace, States: []query.State{query.Singleton}},
-				"stale":           {Namespaces: inNamespace, States: []query.State{query.Unknown}, At: time.Now().Add(time.Hour)},
+				"ongoing":         {Namespaces: inNamespace, States: []series.State{series.Ongoing}},
+				"finished":        {Namespaces: inNamespace, States: []series.State{series.Finished}},
+				"singletons":      {Namespaces: inNamespace, States: []series.State{series.Singleton}},
+				"stale":           {Namespaces: inNamespace, States: []series.State{series.Unknown}, At: time.Now().Add(time.Hour)},
 				"legacy":          {Namespaces: inNamespace, Controllers: []string{"tools-record"}, Reasons: []string{"Tested"}, Types: []string{"Warning"}},
 				"controllers":     {Namespaces: inNamespace, Controllers: []string{"tools-record", "tools-events"}, Actions: []string{"Testing"}},
 			} {

@@ -44,7 +44,7 @@ func (l *list) row(item *query.Item) []table.Cell {
 	if l.namespace {
 		cell(text.Clean(item.Namespace))
 	}
-	cell(string(item.State))
+	cell(item.State.String())
 	row[len(row)-1].Color = timeline.StateColor(item.State)
 	cell(l.when(item.Last, item.At))
 	cell(text.AtLeast(strconv.Itoa(int(item.Count)), item.LowerBound()))

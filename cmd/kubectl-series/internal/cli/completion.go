@@ -151,7 +151,7 @@ func completeEvents(e *environment) completion {
 		var names []string
 		e.each(c, e.namespaceOf(c), nil, func(i *query.Item) {
 			if strings.HasPrefix(i.Name, prefix) && !slices.Contains(args, i.Name) {
-				names = append(names, i.Name+"\t"+string(i.State)+" "+i.Event.Reason)
+				names = append(names, i.Name+"\t"+i.State.String()+" "+i.Event.Reason)
 			}
 		})
 		return names, cobra.ShellCompDirectiveNoFileComp

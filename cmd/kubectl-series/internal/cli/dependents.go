@@ -14,6 +14,7 @@ import (
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // isWorkload reports whether an object is a workload of Kubernetes, which has Pods.
@@ -95,9 +96,9 @@ func warnings(items []*query.Item, existing map[string]sets.Set[string]) string 
 		o := object{item.Key.Regarding.Kind, item.Key.Regarding.Name}
 		prospect := 2
 		switch item.State {
-		case query.Ongoing:
+		case series.Ongoing:
 			prospect = 0
-		case query.Unknown:
+		case series.Unknown:
 			prospect = 1
 		}
 		if before, had := worst[o]; !had || prospect < before {

@@ -199,16 +199,16 @@ func description(c *query.Chain) []field {
 // why returns the state of a series, and the reason for it.
 func why(i *query.Item) string {
 	switch i.State {
-	case query.Ongoing:
+	case series.Ongoing:
 		if i.Stated == series.Ongoing {
 			return "Ongoing: next heartbeat expected at " + instant(i.NextWrite, i.At)
 		}
 		return fmt.Sprintf("Ongoing: occurred more than once; its recorder writes no states, so it counts as ongoing until %s", instant(i.StaleAt, i.At))
-	case query.Quiet:
+	case series.Quiet:
 		return fmt.Sprintf("Quiet since %s: its recorder would have written another occurrence, so the loop or its process has probably ended", instant(i.Last, i.At))
-	case query.Unknown:
+	case series.Unknown:
 		return "Unknown: " + whyUnknown(i)
-	case query.Finished:
+	case series.Finished:
 		if at := lastWrite(i); !at.IsZero() {
 			return "Finished at " + instant(at, i.At)
 		}
@@ -227,6 +227,8 @@ func whyUnknown(i *query.Item) string {
 	switch {
 	case i.Last.IsZero():
 		return "the Event does not contain the time of its last occurrence"
+	case !i.Followed.IsZero():
+		return fmt.Sprintf("its controller reported something else about the object at %s, after the latest occurrence; its recorder writes no states", instant(i.Followed, i.At))
 	case !i.Contended.IsZero():
 		return fmt.Sprintf("not written since %s; its recorder writes only one event of an object every 5 minutes, and wrote another one at %s",
 			instant(i.Last, i.At), instant(i.Contended, i.At))
@@ -235,6 +237,8 @@ func whyUnknown(i *query.Item) string {
 	case i.Stale():
 		return fmt.Sprintf("not updated since %s; its recorder writes no states, and updates a series that goes on every %s, so the loop or its process has probably ended",
 			instant(i.Last, i.At), text.Duration(i.Heartbeat))
+	case i.Slow() && !i.StaleAt.IsZero():
+		return "recurs less often than every 36 minutes, and its recorder writes no states"
 	case i.Stated == series.Unknown:
 		return "the recorder stopped to track the series while it was ongoing"
 	default:
@@ -244,7 +248,7 @@ func whyUnknown(i *query.Item) string {
 
 // window returns for how long an ongoing series may be quiet, and what happens then.
 func window(i *query.Item) string {
-	if i.State != query.Ongoing {
+	if i.State != series.Ongoing {
 		return ""
 	}
 	s := text.Duration(i.QuietWindow())

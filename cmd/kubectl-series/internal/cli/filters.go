@@ -73,7 +73,7 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 		return q, "", err
 	}
 	for _, name := range states {
-		q.States = append(q.States, query.State(name))
+		q.States = append(q.States, query.States()[slices.Index(stateNames(), name)])
 	}
 	if q.Since, err = parseTime("--since", f.since, at); err != nil {
 		return q, "", err
@@ -149,7 +149,13 @@ func choices(flag string, values, valid []string) ([]string, error) {
 	return chosen, nil
 }
 
-func stateNames() []string { return names(query.States()) }
+func stateNames() []string {
+	var all []string
+	for _, state := range query.States() {
+		all = append(all, state.String())
+	}
+	return all
+}
 
 // names returns values as strings.
 func names[T ~string](values []T) []string {

@@ -72,7 +72,7 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 	for i, g := range groups {
 		latest := g.Items[0]
 		rows[i] = []table.Cell{
-			{Text: cmp.Or(text.Clean(g.Namespace), text.None)}, {Text: string(g.State), Color: timeline.StateColor(g.State)},
+			{Text: cmp.Or(text.Clean(g.Namespace), text.None)}, {Text: g.State.String(), Color: timeline.StateColor(g.State)},
 			{Text: l.when(g.Last, q.At)}, {Text: l.when(g.First, q.At)},
 			{Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, {Text: text.Rate(g.Rate())},
 			{Text: fmt.Sprintf("%d/%d", g.Ongoing, g.Events)},
@@ -121,7 +121,7 @@ type groupObject struct {
 
 func newGroupObject(g *group.Group) groupObject {
 	return groupObject{
-		Title: g.Title(), State: string(g.State), Type: g.Type, Reason: g.Reason, Kind: g.Kind, Namespace: g.Namespace, Owner: g.Owner, Node: g.Node,
+		Title: g.Title(), State: g.State.String(), Type: g.Type, Reason: g.Reason, Kind: g.Kind, Namespace: g.Namespace, Owner: g.Owner, Node: g.Node,
 		Objects: g.Objects, Series: g.Events, Ongoing: g.Ongoing, Occurrences: g.Occurrences, LowerBound: g.LowerBound, Rate: g.Rate(),
 		FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // list is the root command.
@@ -266,7 +267,7 @@ func (l *list) rows(items iter.Seq2[*query.Item, error]) ([][]table.Cell, error)
 			return nil, err
 		}
 		rows = append(rows, l.row(item))
-		if l.rowCount++; item.State == query.Ongoing {
+		if l.rowCount++; item.State == series.Ongoing {
 			l.ongoingCount++
 		}
 	}

@@ -188,7 +188,7 @@ func (e *environment) mentioned(ctx context.Context, reader *query.Reader, q que
 			byID[key] = c
 		}
 		c.series++
-		if item.State == query.Ongoing {
+		if item.State == series.Ongoing {
 			c.ongoing++
 		}
 		if item.Last.After(c.last) {

@@ -44,7 +44,7 @@ type Group struct {
 	// Objects is the number of different objects.
 	Objects int
 	// State is the first state in [query.States] that a series has.
-	State query.State
+	State series.State
 }
 
 // Of groups items. owner returns the owner of an object; it is only called for [Owner]. Groups
@@ -89,7 +89,7 @@ func Of(items []*query.Item, by By, owner func(*query.Item) string, limit int) [
 	return all
 }
 
-func rank(s query.State) int { return slices.Index(query.States(), s) }
+func rank(s series.State) int { return slices.Index(query.States(), s) }
 
 // complete computes what follows from the items.
 func (g *Group) complete() {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // GroupVersion is that of the printed objects. The server does not serve it.
@@ -52,7 +53,7 @@ func newObject(item *query.Item) *object {
 	o := &object{
 		TypeMeta:            metav1.TypeMeta{APIVersion: GroupVersion.String(), Kind: "Series"},
 		ObjectMeta:          e.ObjectMeta,
-		State:               string(item.State),
+		State:               item.State.String(),
 		Count:               item.Count,
 		LowerBound:          item.LowerBound(),
 		Rate:                math.Round(item.Rate()*1e6) / 1e6,
@@ -73,7 +74,7 @@ func newObject(item *query.Item) *object {
 		Node:                item.Node(),
 		Recorder:            string(item.Recorder),
 	}
-	if item.State == query.Ongoing {
+	if item.State == series.Ongoing {
 		o.QuietWindow = &metav1.Duration{Duration: item.QuietWindow()}
 	}
 	if item.Problem != nil {

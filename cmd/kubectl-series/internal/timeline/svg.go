@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Measures of the image in pixels.
@@ -109,19 +109,22 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	s.Bottom, s.GapHeight = y, y-s.Axis
 	s.Legend = y + 26
 	x := float64(svgMargin) + 8
-	for _, l := range []struct{ state, class, label string }{
-		{string(query.Singleton), "warning", "once"},
-		{string(query.Ongoing), "warning", "ongoing, dashed as assumed"},
-		{string(query.Finished), "warning", "finished or quiet"},
-		{string(query.Unknown), "warning", "unknown: may go on"},
-		{string(query.Finished), "warning", "filled: Warning"},
-		{string(query.Finished), "normal", "outlined: Normal"},
+	for _, l := range []struct {
+		state        series.State
+		class, label string
+	}{
+		{series.Singleton, "warning", "once"},
+		{series.Ongoing, "warning", "ongoing, dashed as assumed"},
+		{series.Finished, "warning", "finished or quiet"},
+		{series.Unknown, "warning", "unknown: may go on"},
+		{series.Finished, "warning", "filled: Warning"},
+		{series.Finished, "normal", "outlined: Normal"},
 	} {
 		width, gap := 20.0, 22.0
-		if l.state == string(query.Singleton) { // a circle
+		if l.state == series.Singleton { // a circle
 			width, gap = 0, 16
 		}
-		shape := shapeOf(&bar{state: query.State(l.state)}, l.class, x, x+width/2, x+width, float64(s.Legend-svgBar/2))
+		shape := shapeOf(&bar{state: l.state}, l.class, x, x+width/2, x+width, float64(s.Legend-svgBar/2))
 		shape.Label, shape.TextAnchor = l.label, x+width+gap
 		s.LegendBars = append(s.LegendBars, svgBarRow{Shape: shape, Y: s.Legend + 5})
 		x = shape.TextAnchor + 24 + 7*float64(len(l.label))
@@ -142,7 +145,7 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 	if r.Type == "Warning" {
 		badges = append(badges, r.Type)
 	}
-	if r.State != string(query.Singleton) {
+	if r.State != series.Singleton.String() {
 		badges = append(badges, r.State)
 	}
 	row.Badges = strings.Join(badges, ", ")
@@ -168,7 +171,7 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 	if r.Many != "" {
 		details = append(details, r.Many)
 	}
-	if r.State != string(query.Singleton) || r.Many != "" {
+	if r.State != series.Singleton.String() || r.Many != "" {
 		details = append(details, r.Count+" times")
 	}
 	if r.Rate != "" {
@@ -192,22 +195,22 @@ func svgRowOf(r *viewRow, y int) svgBarRow {
 
 // shapeOf returns the bar from x0 to x1 with its upper edge at y. What follows known is assumed.
 func shapeOf(b *bar, class string, x0, known, x1, y float64) svgShape {
-	s := svgShape{Class: class + " " + strings.ToLower(string(b.state))}
+	s := svgShape{Class: class + " " + strings.ToLower(b.state.String())}
 	x1 = max(x1, x0+4)
 	middle, bottom := y+svgBar/2, y+svgBar
 	switch {
-	case b.state == query.Singleton && x1-x0 > svgBar:
+	case b.state == series.Singleton && x1-x0 > svgBar:
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, x1, bottom, x0)
-	case b.state == query.Singleton:
+	case b.state == series.Singleton:
 		s.Circle, s.X, s.Y, s.R = true, x0, middle, svgBar/2
-	case b.state == query.Ongoing:
+	case b.state == series.Ongoing:
 		known = min(max(known, x0+4), x1)
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1fZ", x0, y, known, bottom, x0)
 		s.Assumed = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fL%.1f %.1fL%.1f %.1fV%.1fH%.1f", known, y, x1, y-4, x1+13, middle, x1, bottom+4, bottom, known)
 		if b.partly { // no arrow, because some have ended
 			s.Assumed = fmt.Sprintf("M%.1f %.1fH%.1fM%.1f %.1fH%.1f", known, y, x1, known, bottom, x1)
 		}
-	case b.state == query.Unknown:
+	case b.state == series.Unknown:
 		s.Path = fmt.Sprintf("M%.1f %.1fH%.1fV%.1fH%.1f", x1, y, x0, bottom, x1)
 		s.Unknown, s.X, s.Y = true, x1+6, middle+5
 	default:

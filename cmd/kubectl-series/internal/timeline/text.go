@@ -11,7 +11,7 @@ import (
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Widths of the bars in a terminal, and in a file.
@@ -130,7 +130,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 			first, last := t.times(r.First, r.Last)
 			lines = append(lines, textLine{[]table.Cell{
 				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: text.AtLeast(fmt.Sprint(r.Count), r.LowerBound())}, {Text: r.draw(bars), Color: r.color()},
-				{Text: string(r.State), Color: StateColor(r.State)},
+				{Text: r.State.String(), Color: StateColor(r.State)},
 				{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
 				{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
 				{Text: cmp.Or(r.related(t.Namespace), text.None)}, {Text: cmp.Or(r.note(), text.None)},
@@ -144,7 +144,7 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 		latest := &g.Rows[0]
 		lines = append(lines, textLine{[]table.Cell{
 			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, {Text: g.draw(bars), Color: g.color()},
-			{Text: string(g.State), Color: StateColor(g.State)},
+			{Text: g.State.String(), Color: StateColor(g.State)},
 			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: TypeColor(g.Type)},
 			{Text: cmp.Or(text.Clean(g.Reason), text.None)}, {Text: g.What()},
 			{Text: text.None}, {Text: cmp.Or(latest.note(), text.None)},
@@ -220,15 +220,15 @@ func (b *bar) draw(width int) string {
 		assumed, arrow = "╍", "▶"
 	}
 	switch b.state {
-	case query.Ongoing:
+	case series.Ongoing:
 		if last = arrow; b.partly {
 			last = assumed
 		}
-	case query.Unknown:
+	case series.Unknown:
 		last = "?"
-	case query.Singleton:
+	case series.Singleton:
 		last = once
-	case query.Finished, query.Quiet:
+	case series.Finished, series.Quiet:
 	}
 	from, known, to := column(b.Start, width), column(b.Known, width), column(b.End, width)
 	drawn := last
@@ -244,7 +244,7 @@ func (b *bar) color() terminal.Color {
 	switch {
 	case !b.warning:
 		return terminal.Plain
-	case b.state == query.Ongoing:
+	case b.state == series.Ongoing:
 		return terminal.Red
 	default:
 		return terminal.Yellow
@@ -252,13 +252,13 @@ func (b *bar) color() terminal.Color {
 }
 
 // StateColor returns the color of a state.
-func StateColor(s query.State) terminal.Color {
+func StateColor(s series.State) terminal.Color {
 	switch s {
-	case query.Ongoing:
+	case series.Ongoing:
 		return terminal.Yellow
-	case query.Finished, query.Quiet:
+	case series.Finished, series.Quiet:
 		return terminal.Green
-	case query.Unknown:
+	case series.Unknown:
 		return terminal.Magenta
 	default:
 		return terminal.Plain

@@ -81,7 +81,7 @@ type Row struct {
 
 // bar is a series or a group on the axis.
 type bar struct {
-	state   query.State
+	state   series.State
 	warning bool
 	// Start and End are the ends of the bar, from 0 to 1. What follows Known, which is the latest
 	// occurrence, is assumed: the series is ongoing.
@@ -113,7 +113,7 @@ func New(o Options) *Timeline {
 		t.Rows = append(t.Rows, Row{Item: item})
 		t.Occurrences += int64(item.Count)
 		t.LowerBound = t.LowerBound || item.LowerBound()
-		if item.State == query.Ongoing {
+		if item.State == series.Ongoing {
 			t.Ongoing++
 		}
 		if item.Event.Type == corev1.EventTypeWarning {
@@ -129,7 +129,7 @@ func New(o Options) *Timeline {
 	}
 	for _, g := range o.Groups {
 		r := GroupRow{Group: g, bar: t.bar(g.First, g.Last, g.State, g.Type)}
-		r.partly = g.State == query.Ongoing && g.Ongoing < g.Events
+		r.partly = g.State == series.Ongoing && g.Ongoing < g.Events
 		for _, item := range g.Items {
 			r.Rows = append(r.Rows, t.row(item))
 		}
@@ -144,11 +144,11 @@ func (t *Timeline) row(item *query.Item) Row {
 }
 
 // bar returns where a bar is.
-func (t *Timeline) bar(first, last time.Time, state query.State, eventType string) bar {
+func (t *Timeline) bar(first, last time.Time, state series.State, eventType string) bar {
 	last = latest(first, last)
 	b := bar{state: state, warning: eventType == corev1.EventTypeWarning, Start: t.position(first), Known: t.position(last), Drawn: !first.IsZero() && !t.isAhead(first)}
 	b.End = b.Known
-	if state == query.Ongoing {
+	if state == series.Ongoing {
 		b.End = t.position(latest(last, t.Now))
 	}
 	return b

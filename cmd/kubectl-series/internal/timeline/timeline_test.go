@@ -269,25 +269,25 @@ func TestScale(t *testing.T) {
 }
 
 func TestBars(t *testing.T) {
-	row := func(kind string, state query.State, start, end float64) string {
+	row := func(kind string, state series.State, start, end float64) string {
 		b := bar{state: state, warning: kind == corev1.EventTypeWarning, Start: start, Known: end, End: end, Drawn: true}
 		return b.draw(10)
 	}
 	assumed := func(kind string, known float64, partly bool) string {
-		b := bar{state: query.Ongoing, warning: kind == corev1.EventTypeWarning, Known: known, End: 1, Drawn: true, partly: partly}
+		b := bar{state: series.Ongoing, warning: kind == corev1.EventTypeWarning, Known: known, End: 1, Drawn: true, partly: partly}
 		return b.draw(10)
 	}
 	for _, test := range []struct{ want, got string }{
-		{"●         ", row(corev1.EventTypeWarning, query.Singleton, 0, 0)},
-		{"         ○", row(corev1.EventTypeNormal, query.Singleton, 1, 1)},
-		{"  ┣━━━━━━▶", row(corev1.EventTypeWarning, query.Ongoing, 0.2, 1)},
-		{"  ├──▷    ", row(corev1.EventTypeNormal, query.Ongoing, 0.25, 0.55)},
+		{"●         ", row(corev1.EventTypeWarning, series.Singleton, 0, 0)},
+		{"         ○", row(corev1.EventTypeNormal, series.Singleton, 1, 1)},
+		{"  ┣━━━━━━▶", row(corev1.EventTypeWarning, series.Ongoing, 0.2, 1)},
+		{"  ├──▷    ", row(corev1.EventTypeNormal, series.Ongoing, 0.25, 0.55)},
 		{"┣━━━━╍╍╍╍▶", assumed(corev1.EventTypeWarning, 0.4, false)},
 		{"├─────┄┄┄▷", assumed(corev1.EventTypeNormal, 0.5, false)},
 		{"┣━━━━╍╍╍╍╍", assumed(corev1.EventTypeWarning, 0.4, true)},
-		{"├───┤     ", row(corev1.EventTypeNormal, query.Finished, 0, 0.4)},
-		{"┣━━━?     ", row(corev1.EventTypeWarning, query.Unknown, 0, 0.4)},
-		{"    ┫     ", row(corev1.EventTypeWarning, query.Finished, 0.41, 0.49)},
+		{"├───┤     ", row(corev1.EventTypeNormal, series.Finished, 0, 0.4)},
+		{"┣━━━?     ", row(corev1.EventTypeWarning, series.Unknown, 0, 0.4)},
+		{"    ┫     ", row(corev1.EventTypeWarning, series.Finished, 0.41, 0.49)},
 	} {
 		assert.Equal(t, test.want, test.got)
 	}

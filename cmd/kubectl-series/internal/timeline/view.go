@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
-	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 //go:embed timeline.html.tmpl timeline.svg.tmpl
@@ -189,25 +189,25 @@ func left(at float64) template.CSS { return template.CSS(fmt.Sprintf("left:%.2f%
 func (t *Timeline) newViewRow(v *view, first, last time.Time, at *bar) viewRow {
 	from, to := t.times(first, last)
 	row := viewRow{
-		Page: v, State: string(at.state), First: from, Last: to,
+		Page: v, State: at.state.String(), First: from, Last: to,
 		FirstAt: first.UTC().Format(time.RFC3339Nano), LastAt: last.UTC().Format(time.RFC3339Nano),
 		Ago: text.Ago(last, t.Now), Timed: !first.IsZero(), Drawn: at.Drawn, bar: *at,
 	}
 	if last.After(first) {
 		row.Lasted = text.Duration(last.Sub(first))
 	}
-	row.Class = "bar " + strings.ToLower(string(at.state)) + " normal"
+	row.Class = "bar " + strings.ToLower(at.state.String()) + " normal"
 	if at.warning {
-		row.Class = "bar " + strings.ToLower(string(at.state)) + " warning"
+		row.Class = "bar " + strings.ToLower(at.state.String()) + " warning"
 	}
 	row.Style = template.CSS(fmt.Sprintf("left:%.2f%%;width:%.2f%%", 100*at.Start, 100*(at.End-at.Start)))
-	if at.state == query.Ongoing {
+	if at.state == series.Ongoing {
 		row.Style += template.CSS(fmt.Sprintf(";--known:%.2f%%", 100*(at.Known-at.Start)/max(at.End-at.Start, 1e-9)))
 	}
 	if at.partly {
 		row.Class += " partly"
 	}
-	if at.state == query.Singleton && at.Start == at.End {
+	if at.state == series.Singleton && at.Start == at.End {
 		row.Style = left(at.Start)
 	}
 	return row
@@ -257,7 +257,7 @@ func (r *viewRow) label() string {
 		return "no time"
 	case !r.Drawn:
 		return "in the future"
-	case r.State == string(query.Singleton) && r.Many == "":
+	case r.State == series.Singleton.String() && r.Many == "":
 		return "once, at " + r.First
 	default:
 		return fmt.Sprintf("%s, %s occurrences from %s to %s", strings.ToLower(r.State), r.Count, r.First, r.Last)
