@@ -1,7 +1,9 @@
 package query
 
 import (
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -59,7 +61,23 @@ metadata: {resourceVersion: "7"}
 		"one event":                  {encode(t, ours) + "\n" + encode(t, typed(core[1])), "a b"},
 		"other objects":              {`{"apiVersion": "v1", "kind": "List", "items": [{"apiVersion": "v1", "kind": "Pod"}, ` + encode(t, ours) + `]}`, "a"},
 		"no events":                  {`{"apiVersion": "v1", "kind": "List", "items": []}`, ""},
-		"empty":                      {"", ""},
+		"an empty array":             {"[]\n", ""},
+		"an array, as of jq .items":  {encode(t, []corev1.Event{typed(core[0]), typed(core[1])}), "a b"},
+		"without types":              {encode(t, core) + "\n" + encode(t, []eventsv1.Event{*a, *b}), "a b a b"},
+		"a list of lists":            {`{"kind": "List", "items": [` + list + `, [], {"kind": "List", "items": null}]}`, "a b"},
+		"pods without types":         {`{"kind": "PodList", "apiVersion": "v1", "items": [{"metadata": {"name": "x"}}]}` + list, "a b"},
+		"a watch": {`{"type":"ADDED","object":` + encode(t, typed(core[0])) + "}\n" + `{"type":"DELETED","object":` + encode(t, ours) + "}\n" +
+			`{"type":"BOOKMARK","object":{"kind":"Event","apiVersion":"v1","metadata":{"resourceVersion":"9"}}}` + "\n" +
+			`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410}}`, "a a"},
+		"a watch in YAML":           {"object:\n  apiVersion: v1\n  kind: Event\n  metadata: {name: a, namespace: shop}\ntype: ADDED\n---\nobject:\n  kind: Event\ntype: BOOKMARK\n", "a"},
+		"kubectl cluster-info dump": {list + "\n==== START logs for container c of pod shop/p ====\n" + list + "\n{\"bad\n==== END logs for container c of pod shop/p ====\n" + list, "a b a b"},
+		"the same in YAML":          {asYAML + "---\n" + asYAML + "==== START logs for container c of pod shop/p ====\nx: y: z\nlast==== END logs for container c of pod shop/p ====\n---\n" + asYAML, "a b a b a b"},
+		"an old one":                {`{"Items": [{"name": "a", "namespace": "shop", "InvolvedObject": {"Kind": "Pod"}, "Count": 3}, {"name": "b", "InvolvedObject": {}, "Count": 3}]}`, "a b"},
+		"pods of an old one":        {`{"Items": [{"name": "a", "Spec": {}}]}` + list, "a b"},
+		"text before and after":     {"Warning: x\n" + list + "\nE1103 done\n", "a b"},
+		"gzip":                      {compressed(t, compressed(t, list)), "a b"},
+		"UTF-16":                    {"\xff\xfe" + strings.ReplaceAll(`{"kind":"Event","metadata":{"name":"a"}}`, "", "\x00")[1:], "a"},
+		"a byte order mark":         {"\ufeff" + list, "a b"},
 	} {
 		events, err := ReadEvents(strings.NewReader(test.file))
 		require.NoError(t, err, name)
@@ -72,10 +90,45 @@ metadata: {resourceVersion: "7"}
 		}
 		assert.Equal(t, test.want, strings.Join(names, " "), name)
 	}
-	for _, file := range []string{"{", "not: [closed", `{"apiVersion": "v1", "kind": "Event", "count": "x"}`, "just text"} {
-		_, err := ReadEvents(strings.NewReader(file))
-		assert.ErrorContains(t, err, "query: read events: ", file)
+	audit := `{"kind": "EventList", "apiVersion": "audit.k8s.io/v1", "items": [{"auditID": "x"}, {"auditID": "y"}]}`
+	event := encode(t, typed(core[0]))
+	tar := strings.Repeat("x", 257) + "ustar" + strings.Repeat("\x00", 250)
+	for file, want := range map[string]string{
+		"":                     "query: no Events, but nothing at all: want the output of kubectl get events -o json or -o yaml",
+		"just text":            "no Events, but neither objects of JSON nor of YAML",
+		"LAST SEEN   TYPE\n5m": "no Events, but neither",
+		audit:                  "no Events, but 2 audit.k8s.io/v1 Event: want",
+		`{"kind": "List", "items": [{"kind": "Pod", "apiVersion": "v1"}, {"x": 1}]}`: "no Events, but 1 object without a kind, 1 v1 Pod: want",
+		`{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1"}}`:              "no Events, but 1 v1 Status",
+		"{":                        "query: read events: unexpected EOF: want",
+		"not: [closed":             "query: read events: ",
+		tar:                        "query: read events: a tar archive: unpack it",
+		compressed(t, tar):         "a tar archive",
+		"PK\x03\x04":               "a binary file (application/zip)",
+		compressed(t, list)[:9]:    "unexpected EOF",
+		event + "\n" + event[:90]:  "a: query: read events: unexpected EOF",
+		compressed(t, event)[:200]: "unexpected EOF",
+		`[{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "count": "y"}, ` + event + `, {"apiVersion": "v1", "kind": "Event", "count": 1.5}]`: "a: query: read events: event /x: json: cannot unmarshal string into Go struct field Event.count of type int32 (and 1 more errors)",
+	} {
+		events, err := ReadEvents(strings.NewReader(file))
+		require.Error(t, err, file)
+		got := err.Error()
+		for i := range events {
+			got = events[i].Name + ": " + got
+		}
+		assert.Contains(t, got, want)
+		assert.Equal(t, strings.Contains(want, "no Events"), errors.Is(err, ErrNoEvents))
 	}
+}
+
+func compressed(t *testing.T, s string) string {
+	t.Helper()
+	var b strings.Builder
+	w := gzip.NewWriter(&b)
+	_, err := w.Write([]byte(s))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return b.String()
 }
 
 // TestFileReader requires what the API server would return.
@@ -100,6 +153,17 @@ func TestFileReader(t *testing.T) {
 		assert.Equal(t, names(t, server.List(t.Context(), q)), names(t, file.List(t.Context(), q)), "%+v", q)
 	}
 	assert.Equal(t, []string{"b"}, names(t, file.List(t.Context(), Query{FieldSelector: "source=kubelet"})))
+	// Those without a name are all different.
+	nameless := newEvent(named("shop", ""))
+	twice := NewFileReader([]eventsv1.Event{*nameless, *nameless, *newEvent(named("", "")), *nameless}, Options{Clock: atTen})
+	assert.Len(t, names(t, twice.List(t.Context(), Query{})), 4)
+	assert.Len(t, names(t, twice.List(t.Context(), Query{Namespaces: []string{"shop"}})), 3)
+	// Of the same version, the last one counts, as in a watch.
+	later := NewFileReader([]eventsv1.Event{*newEvent(named("shop", "a"), recurred(2, 0)), *newEvent(named("shop", "a"), recurred(3, 0))}, Options{Clock: atTen})
+	for item, err := range later.List(t.Context(), Query{}) {
+		require.NoError(t, err)
+		assert.EqualValues(t, 3, item.Count)
+	}
 	item, err := file.Get(t.Context(), "shop", "b")
 	require.NoError(t, err)
 	_, err = file.Chain(t.Context(), item)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // maxRestarts is how often the server can forget the version of a list without progress
@@ -110,7 +112,8 @@ func (l *lister) belongs(item *Item, n int) bool {
 func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*eventsv1.Event) bool) (version string, err error) {
 	opts := r.options(g)
 	opts.Limit = max(l.reader.opts.PageSize, 0)
-	last, restarts := "", 0 // key of the last Event, and restarts since then
+	last, restarts := "", 0     // key of the last Event, and restarts since then
+	known := sets.New[string]() // tokens, and the first Events of pages
 	for {
 		if l.begin != nil && opts.Continue == "" {
 			last = ""
@@ -136,6 +139,16 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 		default:
 			return "", err
 		}
+		if opts.Continue == "" {
+			known.Clear()
+		}
+		repeats := len(page.Items) > 0 && known.Has(identity(&page.Items[0]))
+		if repeats {
+			page.Items = nil
+		}
+		if len(page.Items) > 0 {
+			known.Insert(identity(&page.Items[0]))
+		}
 		l.events += len(page.Items)
 		for i := range page.Items {
 			event := &page.Items[i]
@@ -158,11 +171,25 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 			progress.Remaining = 0
 		}
 		l.progress(progress)
-		if page.Continue == "" {
+		if page.Continue == "" && !repeats {
 			return page.ResourceVersion, nil
 		}
+		if repeats || known.Has(page.Continue) {
+			err := fmt.Errorf("query: list events in %s: the server repeats pages, so Events can be missing", where(r.namespace))
+			if l.begin != nil { // what a watch does not find is deleted
+				return "", err
+			}
+			l.reader.opts.OnWarning(err)
+			return page.ResourceVersion, nil
+		}
+		known.Insert(page.Continue)
 		opts.Continue = page.Continue
 	}
+}
+
+// identity is what distinguishes an Event from the others of a list.
+func identity(event *eventsv1.Event) string {
+	return cmp.Or(string(event.UID), event.Namespace+"/"+event.Name)
 }
 
 // isExpired reports whether the server has forgotten the version of a request. Both

@@ -278,6 +278,52 @@ func TestExpiredList(t *testing.T) {
 	})
 }
 
+// A server, or a proxy before it, does not understand its own tokens.
+func TestServerThatRepeatsPages(t *testing.T) {
+	type page struct{ events, token string }
+	fresh := 0
+	for name, pages := range map[string]map[string]page{ // by token
+		"the same token":          {"": {"a b", "A"}, "A": {"a b", "A"}},
+		"other pages, same token": {"": {"a b", "A"}, "A": {"c", "A"}},
+		"always another token":    {"": {"a b", "fresh"}},
+		"a cycle":                 {"": {"a", "A"}, "A": {"b", "B"}, "B": {"c", "A"}},
+		"an empty page":           {"": {"a b", "A"}, "A": {"", "A"}},
+	} {
+		var warnings []error
+		reader := NewReader(fake.NewClientset(), Options{OnWarning: func(err error) { warnings = append(warnings, err) }})
+		list := func(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+			p, ok := pages[opts.Continue]
+			if !ok {
+				p = pages[""]
+			}
+			found := &eventsv1.EventList{ListMeta: metav1.ListMeta{Continue: p.token}}
+			if p.token == "fresh" {
+				fresh++
+				found.Continue = fmt.Sprint(fresh)
+			}
+			for name := range strings.FieldsSeq(p.events) {
+				found.Items = append(found.Items, *newEvent(named("shop", name)))
+			}
+			return found, nil
+		}
+		reader.groups[0].list = list
+		want := []string{"a", "b"}
+		if len(pages) == 3 || pages["A"].events == "c" {
+			want = append(want, "c")
+		}
+		assert.Equal(t, want, names(t, reader.List(t.Context(), Query{})), name)
+		require.Len(t, warnings, 1, name)
+		assert.EqualError(t, warnings[0], "query: list events in all namespaces: the server repeats pages, so Events can be missing", name)
+		for change, err := range reader.Watch(t.Context(), Query{}) {
+			if err != nil {
+				assert.ErrorContains(t, err, "the server repeats pages", name)
+			} else {
+				assert.Equal(t, Added, change.Type, name)
+			}
+		}
+	}
+}
+
 // deny answers requests that begin with one of the prefixes like a server with RBAC.
 func deny(prefixes ...string) func(string, metav1.ListOptions) *apierrors.StatusError {
 	return func(request string, _ metav1.ListOptions) *apierrors.StatusError {

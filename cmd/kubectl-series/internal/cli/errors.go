@@ -35,7 +35,7 @@ func message(err error) string {
 	case strings.Contains(err.Error(), "field label not supported"):
 		return text.Clean(strings.TrimPrefix(err.Error(), "query: ")) + ": want " + strings.Join(fieldLabels, ", ")
 	default:
-		return text.Clean(strings.TrimPrefix(err.Error(), "query: "))
+		return text.Clean(strings.Replace(strings.TrimPrefix(err.Error(), "query: "), ": query: ", ": ", 1))
 	}
 }
 

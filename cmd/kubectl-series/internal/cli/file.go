@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/eventseries/eventseries/query"
+	"github.com/eventseries/eventseries/series"
 )
 
 // source is where the Events come from: from a cluster, or from files.
@@ -26,11 +28,12 @@ type source struct {
 	at     string
 	events []eventsv1.Event
 	time   time.Time // of the files; zero until they are read
+	copied bool      // time is that of a modification, which can be that of a copy
 }
 
 func (s *source) addTo(flags *pflag.FlagSet) {
-	flags.StringSliceVarP(&s.files, "filename", "f", nil, "Read the Events from files instead of a cluster: JSON or YAML, a directory of must-gather, or - for the standard input")
-	flags.StringVar(&s.at, "at", "", "The time to which ages and states of a file refer. By default, that of its last modification")
+	flags.StringSliceVarP(&s.files, "filename", "f", nil, "Read the Events from files instead of a cluster: JSON or YAML, also compressed with gzip, a directory of must-gather, or - for the standard input")
+	flags.StringVar(&s.at, "at", "", "The time to which ages and states of a file refer. By default, that of the must-gather, or of its last modification")
 }
 
 // errOffline says that a command needs a cluster.
@@ -60,24 +63,34 @@ func (e *environment) load() error {
 			return err
 		}
 		e.time = at
+		return nil
+	}
+	var latest time.Time
+	for i := range e.events {
+		if last := query.FromEvent(&e.events[i], e.time).Last; last.After(latest) {
+			latest = last
+		}
+	}
+	if old := e.time.Sub(latest); e.copied && !latest.IsZero() && (old >= time.Hour || old < -series.ClockSkew) {
+		e.warn("the states can be wrong", fmt.Errorf("the latest Event is of %s, and the file of %s: if it was copied, pass its time, such as --at %s",
+			latest.UTC().Format(time.RFC3339), e.time.UTC().Format(time.RFC3339), latest.UTC().Format(time.RFC3339)))
 	}
 	return nil
 }
 
 // eventFile matches the names under which must-gather and kubectl cluster-info dump write Events.
-var eventFile = regexp.MustCompile(`(?i)(^|/)(events?([._-][^/]*)?|events/[^/]+)\.(json|ya?ml)$`)
+var eventFile = regexp.MustCompile(`(?i)(^|/)(events?([._-][^/]*)?|events/[^/]+)\.(json|ya?ml)(\.gz)?$`)
 
 // read reads a file, the standard input, or the files with Events in a directory.
 func (e *environment) read(name string) error {
 	if name == "-" {
-		events, err := query.ReadEvents(e.In)
-		e.add(events, time.Now())
+		at := time.Now()
 		if f, ok := e.In.(*os.File); ok {
 			if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
-				e.time = info.ModTime()
+				at = info.ModTime()
 			}
 		}
-		return err
+		return e.add("the standard input", e.In, at)
 	}
 	root, err := filepath.EvalSymlinks(name)
 	if err != nil {
@@ -88,7 +101,6 @@ func (e *environment) read(name string) error {
 		if err != nil || entry.IsDir() || path != root && !eventFile.MatchString(filepath.ToSlash(path)) {
 			return err
 		}
-		found = true
 		f, err := os.Open(path)
 		if err != nil {
 			return err
@@ -98,12 +110,18 @@ func (e *environment) read(name string) error {
 		if err != nil {
 			return err
 		}
-		events, err := query.ReadEvents(f)
+		at := gathered(path)
+		if at.IsZero() {
+			e.copied, at = true, info.ModTime()
+		}
+		err = e.add(path, f, at)
+		found = found || !errors.Is(err, query.ErrNoEvents)
 		if err != nil && path != root { // the others can be read
-			e.warn(path, err)
+			if !errors.Is(err, query.ErrNoEvents) {
+				e.warn("a file cannot be read", err)
+			}
 			err = nil
 		}
-		e.add(events, info.ModTime())
 		return err
 	})
 	if err == nil && !found {
@@ -112,11 +130,40 @@ func (e *environment) read(name string) error {
 	return err
 }
 
-func (s *source) add(events []eventsv1.Event, at time.Time) {
-	s.events = append(s.events, events...)
-	if at.After(s.time) {
-		s.time = at
+// add adds the Events of a file. If it can read some of them, it warns of the others.
+func (e *environment) add(name string, r io.Reader, at time.Time) error {
+	events, err := query.ReadEvents(r)
+	e.events = append(e.events, events...)
+	if at.After(e.time) {
+		e.time = at
 	}
+	if err != nil && len(events) > 0 {
+		e.warn(name+" is incomplete", err)
+		return nil
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return err
+}
+
+// gathered returns when must-gather wrote a file: the latest time in the file "timestamp" of the nearest
+// directory that has one. It is zero if none has.
+func gathered(path string) (latest time.Time) {
+	path, err := filepath.Abs(path)
+	for dir := filepath.Dir(path); err == nil && latest.IsZero(); dir = filepath.Dir(dir) {
+		content, _ := os.ReadFile(filepath.Join(dir, "timestamp"))
+		for line := range strings.Lines(string(content)) {
+			value, _, _ := strings.Cut(strings.TrimSpace(line), " m=") // a monotonic time follows
+			if at, err := time.Parse("2006-01-02 15:04:05.999999999 -0700 MST", value); err == nil && at.After(latest) {
+				latest = at
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return latest
 }
 
 // Now returns the time to which ages and states refer, in the zone of the caller's choice.

@@ -16,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
 )
 
@@ -124,14 +125,16 @@ func oneOf(flag, value string, valid ...string) error {
 
 // warn prints on one line why something is incomplete.
 func (e *environment) warn(what string, err error) {
-	fmt.Fprintf(e.ErrOut, "Warning: %s: %s\n", what, message(err))
+	fmt.Fprintf(e.ErrOut, "Warning: %s: %s\n", text.Clean(what), message(err))
 }
 
 // warnOfEvents warns of an error that makes a list or a watch of Events incomplete.
-func (e *environment) warnOfEvents(err error) {
-	what := "the connection was lost"
+func (e *environment) warnOfEvents(err error) { e.warn(leftOut(err), err) }
+
+// leftOut says what such an error leaves out.
+func leftOut(err error) string {
 	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) {
-		what = "Events of other namespaces are missing"
+		return "Events of other namespaces are missing"
 	}
-	e.warn(what, err)
+	return "Events are missing or late"
 }

@@ -220,7 +220,7 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 		}
 		objects = append(objects, slices.DeleteFunc(slices.Clone(v.owned), v.isSubject)...)
 	}
-	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem("Events of other namespaces are missing", err) }})
+	reader, progress, err := v.reader(query.Options{OnWarning: func(err error) { v.problem(leftOut(err), err) }})
 	if err != nil {
 		return err
 	}
