@@ -12,6 +12,7 @@ import (
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 	"github.com/eventseries/eventseries/query"
 )
 
@@ -51,8 +52,11 @@ func completeFlags(e *environment, root *cobra.Command) {
 	for _, c := range append(root.Commands(), root) {
 		for name, complete := range flags {
 			if c.Flag(name) != nil && (c == root || c.LocalNonPersistentFlags().Lookup(name) != nil) {
-				must(c.RegisterFlagCompletionFunc(name, complete))
+				must(c.RegisterFlagCompletionFunc(name, printable(complete)))
 			}
+		}
+		if c.ValidArgsFunction != nil {
+			c.ValidArgsFunction = printable(c.ValidArgsFunction)
 		}
 		order, format := fixed(orders()...), fixed(formats...)
 		switch c.Name() {
@@ -67,6 +71,17 @@ func completeFlags(e *environment, root *cobra.Command) {
 		if c.Flags().Lookup("output") != nil {
 			must(c.RegisterFlagCompletionFunc("output", format))
 		}
+	}
+}
+
+// printable leaves out what a shell should not print: Events can name objects as they like.
+func printable(complete completion) completion {
+	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		values, directive := complete(c, args, prefix)
+		return slices.DeleteFunc(values, func(value string) bool {
+			value = strings.ReplaceAll(value, "\t", " ") // before a description
+			return text.Clean(value) != value
+		}), directive
 	}
 }
 

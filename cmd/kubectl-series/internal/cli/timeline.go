@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/group"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/output"
@@ -240,22 +239,17 @@ func (v *view) read(ctx context.Context, q query.Query) error {
 		return err
 	}
 	objects = append(v.current(), slices.DeleteFunc(objects, v.isSubject)...)
-	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool {
-		return !slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, q.Role) })
-	})
+	isIn := func(item *query.Item) bool {
+		return slices.ContainsFunc(objects, func(o query.Object) bool { return concerns(item, o, q.Role) })
+	}
+	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool { return !isIn(item) })
 	if hasDependents(v.subject) {
 		var dependents []*query.Item
 		if dependents, v.sum, err = v.dependents(ctx, reader, q); err != nil {
 			return err
 		}
-		v.items = append(v.items, dependents...)
+		v.items = append(v.items, slices.DeleteFunc(dependents, isIn)...)
 	}
-	seen := sets.New[types.NamespacedName]()
-	v.items = slices.DeleteFunc(v.items, func(item *query.Item) bool {
-		name := types.NamespacedName{Namespace: item.Namespace, Name: item.Name}
-		defer seen.Insert(name)
-		return seen.Has(name)
-	})
 	return nil
 }
 

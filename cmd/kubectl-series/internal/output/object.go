@@ -2,6 +2,7 @@ package output
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"time"
 
@@ -127,8 +128,9 @@ func printable(value any) any {
 			v[i] = printable(v[i])
 		}
 	case map[string]any:
-		for k := range v {
-			v[k] = printable(v[k])
+		for k, value := range maps.Clone(v) {
+			delete(v, k)
+			v[text.Printable(k)] = printable(value)
 		}
 	}
 	return value
@@ -137,6 +139,6 @@ func printable(value any) any {
 // event returns the name of the Event of a series.
 func event(item *query.Item) *metav1.PartialObjectMetadata {
 	e := &metav1.PartialObjectMetadata{}
-	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", item.Name
+	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", text.Clean(item.Name)
 	return e
 }
