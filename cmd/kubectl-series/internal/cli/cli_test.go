@@ -16,6 +16,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
+	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/terminal"
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/timeline"
 	"github.com/eventseries/eventseries/query"
 	"github.com/eventseries/eventseries/series"
@@ -94,6 +96,25 @@ func TestParseSorter(t *testing.T) {
 		_, err := parseSorter(value)
 		assert.ErrorContains(t, err, "--sort-by", value)
 	}
+}
+
+// Namespaces often begin with the same word, and rows with the same state.
+func TestNarrowList(t *testing.T) {
+	l := &list{environment: &environment{times: "relative"}, namespace: true}
+	var items []*query.Item
+	for _, namespace := range []string{"openshift-monitoring", "openshift-oauth-apiserver"} {
+		i := item("u", 0, "")
+		i.Namespace, i.Event.Reason = namespace, "FailedScheduling"
+		i.Key.Regarding.Namespace, i.Key.Regarding.Name = namespace, "apiserver-7b485d54c8-xf6hd"
+		items = append(items, i)
+	}
+	rows, err := l.rows(all(items))
+	require.NoError(t, err)
+	layout := table.Fit(l.columns(), rows, terminal.Terminal{Width: 60})
+	assert.Equal(t, `NAMESPACE     S  LAST  COUNT  REASON        OBJECT
+opens…toring  S  16m       1  FailedSched…  Pod/api…c8-xf6hd
+opens…server  S  16m       1  FailedSched…  Pod/api…c8-xf6hd
+`, layout.Header()+layout.Line(rows[0])+layout.Line(rows[1]))
 }
 
 func TestEventName(t *testing.T) {

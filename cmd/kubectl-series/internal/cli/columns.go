@@ -16,12 +16,12 @@ import (
 func (l *list) columns() []table.Column {
 	var columns []table.Column
 	if l.namespace {
-		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 7})
+		columns = append(columns, table.Column{Name: "NAMESPACE", Min: 12, Middle: true})
 	}
 	columns = append(columns,
 		table.Column{Name: "STATE", Initial: true, LastResort: true},
 		table.Column{Name: "LAST"},
-		table.Column{Name: "COUNT", Right: true, Omit: 4},
+		table.Column{Name: "COUNT", Right: true, Omit: 4, LastResort: true},
 		table.Column{Name: "RATE", Right: true, Omit: 2},
 		table.Column{Name: "TYPE", Initial: true, Omit: 5},
 		table.Column{Name: "REASON", Min: 12},

@@ -56,11 +56,11 @@ func (l *list) printGroups(ctx context.Context, reader *query.Reader, q query.Qu
 		return printGroups(l.Out, l.output, "GroupList", objects)
 	}
 	columns := []table.Column{
-		{Name: "NAMESPACE", Min: 7},
+		{Name: "NAMESPACE", Min: 12, Middle: true},
 		{Name: "STATE", Initial: true, LastResort: true},
 		{Name: "LAST"},
 		{Name: "SINCE", Omit: 3},
-		{Name: "COUNT", Right: true, Omit: 5},
+		{Name: "COUNT", Right: true, Omit: 5, LastResort: true},
 		{Name: "RATE", Right: true, Omit: 2},
 		{Name: "ONGOING", Right: true, Omit: 1},
 		{Name: "TYPE", Initial: true, Omit: 6},

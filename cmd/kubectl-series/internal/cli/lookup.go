@@ -90,7 +90,7 @@ func (e *environment) choose(what string, found []candidate, at time.Time) (*can
 		return &found[0], nil
 	}
 	columns := []table.Column{
-		{Name: "OBJECT", Min: 18, Middle: true}, {Name: "NAMESPACE", Min: 10}, {Name: "SERIES", Right: true, Omit: 1}, {Name: "ONGOING", Right: true}, {Name: "LAST", Right: true},
+		{Name: "OBJECT", Min: 18, Middle: true}, {Name: "NAMESPACE", Min: 10, Middle: true}, {Name: "SERIES", Right: true, Omit: 1}, {Name: "ONGOING", Right: true}, {Name: "LAST", Right: true},
 	}
 	var rows [][]table.Cell
 	for _, c := range found {

@@ -154,7 +154,7 @@ func (t *top) run(ctx context.Context, by []string) error {
 func (t *top) printTable(groups []query.Group, by []query.Dimension, at time.Time) error {
 	var columns []table.Column
 	for _, d := range by {
-		columns = append(columns, table.Column{Name: strings.ToUpper(string(d)), Min: 16, Middle: d == query.PerObject})
+		columns = append(columns, table.Column{Name: strings.ToUpper(string(d)), Min: 16, Middle: d == query.PerObject || d == query.PerNamespace})
 	}
 	columns = append(columns,
 		table.Column{Name: "OCCURRENCES", Right: true},

@@ -118,7 +118,7 @@ func (l *Layout) omit(empty []bool, lastResort bool, widths func(int) int) {
 const tiny = 6
 
 // readable is the width for which columns give way as a last resort.
-const readable = 9
+const readable = 12
 
 // shrink truncates the widest columns until they fit, but none below the given width.
 // Columns without one keep theirs.
