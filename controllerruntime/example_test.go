@@ -9,6 +9,7 @@ import (
 
 	"github.com/eventseries/eventseries/controllerruntime"
 	"github.com/eventseries/eventseries/events"
+	eventmetrics "github.com/eventseries/eventseries/events/metrics"
 )
 
 // The main function of a controller changes in one line.
@@ -29,6 +30,20 @@ func ExampleNewBroadcasterOrDie() {
 	config := ctrl.GetConfigOrDie()
 	eventOptions := controllerruntime.BroadcasterOptions{Events: events.Options{Capacity: 1000}, Registerer: metrics.Registry}
 	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, controllerruntime.NewBroadcasterOrDie(config, eventOptions)) // was ctrl.NewManager
+	if err != nil {
+		os.Exit(1)
+	}
+	if err := mgr.Start(ctrl.SetupSignalHandler()); err != nil {
+		os.Exit(1)
+	}
+}
+
+// Metrics by reason. The options have no registerer: a registry has the metrics once.
+func ExampleNewBroadcasterOrDie_byReason() {
+	config := ctrl.GetConfigOrDie()
+	broadcaster := controllerruntime.NewBroadcasterOrDie(config, controllerruntime.BroadcasterOptions{})
+	metrics.Registry.MustRegister(eventmetrics.NewCollector(broadcaster, eventmetrics.Options{ByReason: true}))
+	mgr, err := controllerruntime.NewManager(config, ctrl.Options{}, broadcaster)
 	if err != nil {
 		os.Exit(1)
 	}
