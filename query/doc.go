@@ -41,7 +41,8 @@
 //	                      eventTime only                   Singleton
 //	client-go             count > 1                        Ongoing until lastTimestamp + 5 min + window,
 //	tools/record                                           then Quiet, or Unknown while it writes other
-//	(legacy)                                               Events about the object
+//	(legacy)                                               Events about the object. Unknown instead of
+//	                                                       Ongoing if it recurs every 36 min or less often
 //	                      count of 1                       Singleton
 //	others                none of these times              Singleton at creationTimestamp
 //
@@ -51,6 +52,10 @@
 // the time from the first to the last occurrence; the window is 2.1 times that, at least 6 and at
 // most 36 minutes. For the kubelet it is at most 10 minutes and a half, because its back-off is
 // at most 5 minutes.
+//
+// A series of a recorder that writes no states is Unknown, and not Ongoing, if another event of the
+// controller about the object began since: see [Item.Followed]. An event whose reason occurred before
+// the latest occurrence of the series, with any note, does not count: it can be a retry of the loop.
 //
 // The legacy recorder writes one event of an object every 5 minutes if many occur, whichever comes
 // first, and drops the others. So the silence of a series says nothing while other events of the
@@ -92,8 +97,8 @@
 //     pages shows a later one.
 //   - A watch yields each version of an Event at most once, and misses no Event, across
 //     lost connections, restarts of the server, and 410 Gone.
-//   - A list needs the memory of a page, of the times of all legacy Events, and of the series
-//     of the legacy recorder whose windows are over. [Top] needs that of its groups in addition,
+//   - A list needs the memory of a page, of the times and reasons of all Events without a state, and
+//     of the series that are Ongoing or Quiet although their Events say no state. [Top] needs that of its groups in addition,
 //     and [Sort] about 0.7 kB per Event, or per two Events of its limit.
 //   - Malformed Events do not fail a query: see [Item.Problem].
 //   - The permission to list Events suffices, and for watches that to watch them, in
@@ -108,7 +113,8 @@
 //   - The state of a series of client-go is a guess: tools/events for 46 minutes, and
 //     tools/record for 11 to 41 minutes. A legacy series that is Unknown can have ended long ago.
 //   - If a query selects by reason, type, field, or label, it takes another list to tell whether
-//     a legacy series is Quiet.
+//     a series is Ongoing or Quiet if its Event says no state. A watch does not list for those that
+//     are Ongoing: it knows of later Events as far as the query selects them.
 //   - The count and the time of an ongoing series are those of its latest update.
 //   - Between two lists of a watch, an Event can change several times. The watch yields
 //     the latest version.

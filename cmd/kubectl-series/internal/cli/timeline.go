@@ -52,7 +52,8 @@ func newTimeline(e *environment) *cobra.Command {
 		Long: `Show the life of an object in order of time: the series about it and about its
 dependents, such as the Pods of a Deployment, also those that have been deleted.
 Each series is a bar from its first to its last occurrence, open-ended if it is
-ongoing. A name without a kind is looked up in all namespaces.
+ongoing. A name without a kind is looked up in all namespaces that you may list, or
+in that of -n.
 
 If earlier objects had the same name, such as the Pods of a StatefulSet, show the
 latest one. Events tell the objects apart by their UID. With --earlier, show all.
