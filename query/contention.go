@@ -1,9 +1,11 @@
 package query
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
+	"unique"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -33,20 +35,21 @@ func subjectOf(i *Item) subject {
 	return subject{i.Controller(), object}
 }
 
-// span is the time between the first and the last write of an Event.
+// span is the time between the first and the last write of an Event, in microseconds.
 type span struct {
-	first, last                  time.Time
+	first, last                  int64
 	name, reason, path, instance string
 	isLegacy                     bool
 }
 
 func spanOf(i *Item) span {
-	return span{i.First, latest(i.First, i.Last), i.Name, i.Key.Reason, i.Key.Regarding.FieldPath, i.Key.ReportingInstance, i.Recorder == ToolsRecord}
+	one := func(s string) string { return unique.Make(s).Value() } // there are few
+	return span{i.First.UnixMicro(), latest(i.First, i.Last).UnixMicro(), i.Name, one(i.Key.Reason), one(i.Key.Regarding.FieldPath), one(i.Key.ReportingInstance), i.Recorder == ToolsRecord}
 }
 
 // is reports whether both spans are those of one Event.
 func (s *span) is(other *span) bool {
-	return s.first.Equal(other.first) && s.name == other.name && s.reason == other.reason && s.path == other.path
+	return s.first == other.first && s.name == other.name && s.reason == other.reason && s.path == other.path
 }
 
 // spans are those of the Events without a state. Those about a subject are in order of first.
@@ -55,8 +58,8 @@ type spans map[subject][]span
 // find returns where the span of an item is, or belongs.
 func (s spans) find(i *Item) (place int, found bool) {
 	of, own := s[subjectOf(i)], spanOf(i)
-	place, _ = slices.BinarySearchFunc(of, i.First, func(a span, first time.Time) int { return a.first.Compare(first) })
-	for n := place; n < len(of) && of[n].first.Equal(i.First); n++ {
+	place, _ = slices.BinarySearchFunc(of, own.first, func(a span, first int64) int { return cmp.Compare(a.first, first) })
+	for n := place; n < len(of) && of[n].first == own.first; n++ {
 		if of[n].is(&own) {
 			return n, true
 		}
@@ -72,7 +75,7 @@ func (s spans) add(i *Item) bool {
 	of := s[subjectOf(i)]
 	place, found := s.find(i)
 	if found {
-		of[place].last = latest(of[place].last, i.Last)
+		of[place].last = max(of[place].last, i.Last.UnixMicro())
 		return false
 	}
 	s[subjectOf(i)] = slices.Insert(of, place, spanOf(i))
@@ -113,10 +116,10 @@ func (s spans) follow(i *Item) {
 	for _, other := range s[subjectOf(i)] {
 		switch {
 		case other.is(&own) || other.path != "" && own.path != "" && other.path != own.path:
-		case other.first.Before(i.Last):
+		case other.first < i.Last.UnixMicro():
 			known.Insert(other.reason)
 		case other.reason == own.reason || !known.Has(other.reason):
-			i.Followed, i.State = other.first, series.Unknown
+			i.Followed, i.State = time.UnixMicro(other.first), series.Unknown
 			return
 		}
 	}
@@ -126,17 +129,17 @@ func (s spans) follow(i *Item) {
 // have taken the token that the series needed until then, so the series is Unknown until it has
 // been quiet for its window since the last one. An event that began later took none.
 func (s spans) contend(i *Item) {
-	patience, until := i.StaleAt.Sub(i.Last), i.Last
+	patience, until := i.StaleAt.Sub(i.Last).Microseconds(), i.Last.UnixMicro()
 	for _, other := range s[subjectOf(i)] {
-		if other.first.After(until.Add(patience)) {
+		if other.first > until+patience {
 			break
 		}
 		if other.isLegacy && other.instance == i.Key.ReportingInstance {
-			until = latest(until, other.last)
+			until = max(until, other.last)
 		}
 	}
-	if until.After(i.Last) {
-		i.setContended(until)
+	if until > i.Last.UnixMicro() {
+		i.setContended(time.UnixMicro(until))
 	}
 }
 
@@ -179,18 +182,18 @@ func (q *Query) undecided(item *Item) bool {
 	return q.Matches(item) || q.Matches(&unknown)
 }
 
+// subject returns what selects the object of an Event.
+func (i *Item) subject() Object {
+	return Object{Kind: i.Key.Regarding.Kind, Name: i.Key.Regarding.Name, Namespace: i.Namespace}
+}
+
 // complete reads the Events about the objects of undecided items that q does not select.
-func (r *Reader) complete(ctx context.Context, q *Query, known spans, undecided []*Item) error {
+func (r *Reader) complete(ctx context.Context, q *Query, known spans, objects sets.Set[Object]) error {
 	all := len(q.Reasons) != 1 && len(q.Types) != 1 && q.FieldSelector == "" && q.LabelSelector == "" && (q.Role == Regarding || !q.RelatedByLabel)
-	if all || len(undecided) == 0 {
+	if all || len(objects) == 0 {
 		return nil
 	}
 	wider := Query{Namespaces: q.Namespaces, Role: Regarding, At: q.At}
-	objects := sets.New[Object]()
-	for _, item := range undecided {
-		ref := item.Key.Regarding
-		objects.Insert(Object{Kind: ref.Kind, Name: ref.Name, Namespace: item.Namespace})
-	}
 	if len(objects) <= maxObjectRequests {
 		wider.Namespaces, wider.Objects = nil, objects.UnsortedList()
 	}

@@ -70,6 +70,8 @@ type Item struct {
 	// Problem says what is malformed in the Event; nil if nothing is. The other fields
 	// are then as close as possible to what the recorder meant.
 	Problem error
+
+	encoded packed // Event, if it has been encoded
 }
 
 // FromEvent returns an Event of any recorder as a series, with its state at a given

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -189,7 +188,7 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 
 // identity is what distinguishes an Event from the others of a list.
 func identity(event *eventsv1.Event) string {
-	return cmp.Or(string(event.UID), event.Namespace+"/"+event.Name)
+	return event.Namespace + "/" + event.Name + "/" + string(event.UID)
 }
 
 // isExpired reports whether the server has forgotten the version of a request. Both

@@ -200,7 +200,7 @@ func (o Object) fields() fields.Set {
 // out requests for other namespaces, and repeated ones.
 func spread(requests []request, namespaces []string) []request {
 	if len(namespaces) == 0 || slices.Contains(namespaces, "") {
-		return unique(requests)
+		return distinct(requests)
 	}
 	var narrowed []request
 	for _, namespace := range namespaces {
@@ -211,10 +211,10 @@ func spread(requests []request, namespaces []string) []request {
 			}
 		}
 	}
-	return unique(narrowed)
+	return distinct(narrowed)
 }
 
-func unique(requests []request) []request {
+func distinct(requests []request) []request {
 	seen := sets.New[string]()
 	return slices.DeleteFunc(requests, func(r request) bool {
 		id := strings.Join([]string{r.namespace, selectorOf(r.fields).String(), r.labels.String()}, "\x00")

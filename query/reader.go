@@ -5,10 +5,12 @@ import (
 	"errors"
 	"iter"
 	"sync/atomic"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/utils/clock"
@@ -109,17 +111,23 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 		}
 		l := &lister{reader: r, query: &q, progress: r.opts.OnProgress}
 		known := make(spans)
-		var undecided []*Item
+		type deferred struct {
+			event packed
+			at    time.Time
+		}
+		var undecided []deferred
+		objects := sets.New[Object]()
 		err = l.run(ctx, requests, func(item *Item) bool {
 			known.add(item)
 			if q.undecided(item) {
-				undecided = append(undecided, item)
+				undecided = append(undecided, deferred{pack(item), item.At})
+				objects.Insert(item.subject())
 				return true
 			}
 			return !q.Matches(item) || yield(item, nil)
 		})
 		if err == nil {
-			err = r.complete(ctx, &q, known, undecided)
+			err = r.complete(ctx, &q, known, objects)
 		}
 		if err != nil {
 			if !errors.Is(err, errStopped) {
@@ -127,7 +135,9 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 			}
 			return
 		}
-		for _, item := range undecided {
+		for i := range undecided {
+			item := FromEvent(undecided[i].event.unpack(), undecided[i].at)
+			item.encoded, undecided[i] = undecided[i].event, deferred{} // free the memory as soon as possible
 			if known.settle(item); q.Matches(item) && !yield(item, nil) {
 				return
 			}

@@ -93,11 +93,11 @@ func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item
 func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare func(a, b K) int, limit int) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		type entry struct {
-			key                     K
-			n                       int // position in items
-			event                   packed
-			at, followed, contended time.Time
-			state                   series.State
+			key         K
+			n           int // position in items
+			event       packed
+			at, because time.Time // because is Followed or Contended
+			state       series.State
 		}
 		var entries []entry
 		sort := func() {
@@ -113,7 +113,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 				yield(nil, err)
 				return
 			}
-			entries = append(entries, entry{key(item), n, pack(item.Event), item.At, item.Followed, item.Contended, item.State})
+			entries = append(entries, entry{key(item), n, pack(item), item.At, latest(item.Followed, item.Contended), item.State})
 			n++
 			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
 				sort()
@@ -122,7 +122,12 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		sort()
 		for i := range entries {
 			item := FromEvent(entries[i].event.unpack(), entries[i].at)
-			item.Followed, item.Contended, item.State = entries[i].followed, entries[i].contended, entries[i].state
+			if item.State == series.Ongoing {
+				item.Followed = entries[i].because
+			} else {
+				item.Contended = entries[i].because
+			}
+			item.State = entries[i].state
 			entries[i] = entry{} // free the memory as soon as possible
 			if !yield(item, nil) {
 				return
@@ -137,10 +142,13 @@ const minSort = 64
 // packed is an Event in about a third of its memory.
 type packed []byte
 
-func pack(event *eventsv1.Event) packed {
-	data, err := event.Marshal()
+func pack(item *Item) packed {
+	if item.encoded != nil {
+		return item.encoded
+	}
+	data, err := item.Event.Marshal()
 	if err != nil { // only custom types can fail
-		panic(fmt.Sprintf("query: encode event %s/%s: %v", event.Namespace, event.Name, err))
+		panic(fmt.Sprintf("query: encode event %s/%s: %v", item.Namespace, item.Name, err))
 	}
 	return data
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -257,7 +258,7 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 	}
 	k.matched, k.state, k.event = matches, item.State, nil
 	if matches || !k.due.IsZero() {
-		k.event = pack(item.Event)
+		k.event = pack(item)
 	}
 	return change.Type == "" || w.yield(change)
 }
@@ -294,17 +295,18 @@ func (w *watcher) decide(ctx context.Context) error {
 	undecided := w.undecided
 	w.undecided = nil
 	names := slices.SortedFunc(maps.Keys(undecided), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
-	items := make([]*Item, len(names))
-	for i, name := range names {
-		items[i] = w.reader.item(w.query, undecided[name].event.unpack())
+	objects := sets.New[Object]()
+	for _, name := range names {
+		objects.Insert(w.reader.item(w.query, undecided[name].event.unpack()).subject())
 	}
-	if err := w.reader.complete(ctx, w.query, w.spans, items); err != nil {
+	if err := w.reader.complete(ctx, w.query, w.spans, objects); err != nil {
 		return err
 	}
-	for i, item := range items {
+	for _, name := range names {
+		k := undecided[name]
+		item := w.reader.item(w.query, k.event.unpack())
 		w.spans.settle(item)
-		k := undecided[names[i]]
-		w.plan(k, names[i], item)
+		w.plan(k, name, item)
 		if !w.judge(k, item, Modified) {
 			return errStopped
 		}
@@ -319,7 +321,7 @@ func (w *watcher) settle(ctx context.Context, item *Item) {
 		w.spans.settle(item)
 		return
 	}
-	if err := w.reader.complete(ctx, w.query, w.spans, []*Item{item}); err != nil {
+	if err := w.reader.complete(ctx, w.query, w.spans, sets.New(item.subject())); err != nil {
 		w.reader.opts.OnWarning(err)
 		item.setContended(item.At) // nobody knows
 		return
@@ -352,7 +354,7 @@ func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) 
 		}
 		w.settle(ctx, item)
 	} else if w.query.undecided(item) {
-		w.undecided[name], k.event = k, pack(item.Event)
+		w.undecided[name], k.event = k, pack(item)
 		return true
 	}
 	w.plan(k, name, item)

@@ -38,7 +38,7 @@ func (l *list) columns() []table.Column {
 
 // row returns the cells of a series.
 func (l *list) row(item *query.Item) []table.Cell {
-	row := make([]table.Cell, 0, 16)
+	row := make([]table.Cell, 0, 10) // those of a table that is not wide
 	cell := func(s string) { row = append(row, table.Cell{Text: cmp.Or(s, text.None)}) }
 	e := item.Event
 	if l.namespace {
