@@ -194,8 +194,14 @@ func (r *Reader) complete(ctx context.Context, q *Query, known spans, objects se
 		return nil
 	}
 	wider := Query{Namespaces: q.Namespaces, Role: Regarding, At: q.At}
-	if len(objects) <= maxObjectRequests {
+	switch {
+	case len(objects) <= maxObjectRequests:
 		wider.Namespaces, wider.Objects = nil, objects.UnsortedList()
+	case len(q.Objects) > 0: // the user may list their namespaces
+		wider.Namespaces = nil
+		for o := range objects {
+			wider.Namespaces = append(wider.Namespaces, o.Namespace)
+		}
 	}
 	requests, err := wider.plan(true)
 	if err != nil {

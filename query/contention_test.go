@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
@@ -330,4 +331,17 @@ func TestListOfFollowed(t *testing.T) {
 		assert.Equal(t, series.Unknown, item.State)
 		assert.True(t, item.Followed.Equal(t0.Add(30*time.Second)))
 	}
+
+	// It lists no more namespaces than the query.
+	for n := range maxObjectRequests + 1 {
+		s.Put(newEvent(named("shop", fmt.Sprint(n)), about("Pod", "shop", fmt.Sprint(n), ""), recurred(3, time.Minute)))
+	}
+	s.answer = func(request string, _ metav1.ListOptions) *apierrors.StatusError {
+		if strings.HasSuffix(request, " ") {
+			return apierrors.NewForbidden(eventsv1.Resource("events"), "", nil)
+		}
+		return nil
+	}
+	pods := Query{Objects: []Object{{Kind: "Pod", Namespace: "shop"}}, Role: Regarding, Types: []string{"Warning"}, States: []series.State{series.Ongoing}}
+	assert.Len(t, names(t, reader.List(t.Context(), pods)), maxObjectRequests+1)
 }

@@ -167,7 +167,7 @@ func (f *eventFile) addDocument(data []byte) {
 			continue
 		}
 		f.add(value, metav1.TypeMeta{})
-		rest = bytes.TrimSpace(rest[decoder.InputOffset():])
+		rest = bytes.TrimLeft(rest[decoder.InputOffset():], ", \t\r\n")
 	}
 	if isJSON || len(bytes.TrimSpace(data)) == 0 {
 		return

@@ -74,6 +74,7 @@ metadata: {resourceVersion: "7"}
 		"the same in YAML":          {asYAML + "---\n" + asYAML + "==== START logs for container c of pod shop/p ====\nx: y: z\nlast==== END logs for container c of pod shop/p ====\n---\n" + asYAML, "a b a b a b"},
 		"an old one":                {`{"Items": [{"name": "a", "namespace": "shop", "InvolvedObject": {"Kind": "Pod"}, "Count": 3}, {"name": "b", "InvolvedObject": {}, "Count": 3}]}`, "a b"},
 		"pods of an old one":        {`{"Items": [{"name": "a", "Spec": {}}]}` + list, "a b"},
+		"objects between commas":    {encode(t, ours) + ", " + encode(t, typed(core[1])) + ",\n", "a b"},
 		"text before and after":     {"Warning: x\n" + list + "\nE1103 done\n", "a b"},
 		"gzip":                      {compressed(t, compressed(t, list)), "a b"},
 		"UTF-16":                    {"\xff\xfe" + strings.ReplaceAll(`{"kind":"Event","metadata":{"name":"a"}}`, "", "\x00")[1:], "a"},
