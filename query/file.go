@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"compress/gzip"
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf16"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -85,10 +83,9 @@ var (
 func contentOf(r io.Reader) ([]byte, error) {
 	buffered := bufio.NewReader(r)
 	head, _ := buffered.Peek(512) // an error returns
-	isTar := len(head) > 262 && string(head[257:262]) == "ustar"
-	kind, _, _ := strings.Cut(http.DetectContentType(head), ";")
+	kind := http.DetectContentType(head)
 	switch {
-	case isTar:
+	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return nil, errors.New("a tar archive: unpack it, and pass its directory")
 	case kind == "application/x-gzip":
 		unpacked, err := gzip.NewReader(buffered)
@@ -96,19 +93,12 @@ func contentOf(r io.Reader) ([]byte, error) {
 			return nil, err
 		}
 		return contentOf(unpacked)
+	case strings.Contains(kind, "utf-16"): // PowerShell writes it
+		return nil, errors.New("UTF-16: convert it to UTF-8")
 	case !strings.HasPrefix(kind, "text/"):
 		return nil, fmt.Errorf("a binary file (%s): want JSON or YAML, or a file that gzip has compressed", kind)
 	}
 	data, err := io.ReadAll(buffered)
-	for mark, order := range map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian} {
-		if bytes.HasPrefix(data, []byte(mark)) { // PowerShell writes UTF-16
-			units := make([]uint16, len(data)/2)
-			for i := range units {
-				units[i] = order.Uint16(data[2*i:])
-			}
-			data = []byte(string(utf16.Decode(units)))
-		}
-	}
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
 }
 

@@ -388,8 +388,6 @@ func TestFilesOfEvents(t *testing.T) {
 	assert.Len(t, lines(string(out)), 1+len(ours))
 
 	for args, want := range map[string]string{
-		"-f no-such-file":         "error: --filename: lstat no-such-file: no such file or directory",
-		"-f " + t.TempDir():       "has no files with Events",
 		"-f " + a + " -w":         "error: --watch: a file does not change",
 		"--at 1h":                 "error: --at is for --filename",
 		"--time zulu":             `error: --time "zulu": want one of relative, local, utc`,
