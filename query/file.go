@@ -58,10 +58,10 @@ func ReadEvents(r io.Reader) ([]eventsv1.Event, error) {
 	f.addDocument(rest)
 	const want = "want the output of kubectl get events -o json or -o yaml"
 	switch {
-	case f.failed > 1:
-		return f.events, fmt.Errorf("query: read events: %w (and %d more errors)", f.err, f.failed-1)
 	case f.failed > 0 && len(f.events) == 0:
 		return nil, fmt.Errorf("query: read events: %w: %s", f.err, want)
+	case f.failed > 1:
+		return f.events, fmt.Errorf("query: read events: %w (the first of %d errors)", f.err, f.failed)
 	case f.failed > 0:
 		return f.events, fmt.Errorf("query: read events: %w", f.err)
 	case len(f.events) == 0 && !f.isEmpty:
@@ -253,8 +253,8 @@ func (f *eventFile) decode(data []byte, event metav1.Object) bool {
 
 // NewFileReader returns a Reader of Events in memory, which [ReadEvents] returns. It selects and sorts as
 // the API server does, and cannot watch. If an Event occurs several times, its latest version
-// counts, or the last one if the versions are the same. Events without a name are all different. Set
-// [Query.At] to the time of the file.
+// counts, or the last one if the versions are the same. Events without a name are all different. One
+// without a namespace is in that of its object. Set [Query.At] to the time of the file.
 func NewFileReader(events []eventsv1.Event, opts Options) *Reader {
 	r := newReader(opts)
 	version := func(e *eventsv1.Event) uint64 {
@@ -262,10 +262,11 @@ func NewFileReader(events []eventsv1.Event, opts Options) *Reader {
 		return v
 	}
 	places := make(map[types.NamespacedName]int)
-	all := events
+	all := slices.Clone(events)
 	events = nil
 	for i := range all {
 		e := &all[i]
+		e.Namespace = cmp.Or(e.Namespace, e.Regarding.Namespace)
 		name := types.NamespacedName{Namespace: e.Namespace, Name: e.Name}
 		place, known := places[name]
 		switch {

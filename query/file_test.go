@@ -109,7 +109,7 @@ metadata: {resourceVersion: "7"}
 		compressed(t, list)[:9]:    "unexpected EOF",
 		event + "\n" + event[:90]:  "a: query: read events: unexpected EOF",
 		compressed(t, event)[:200]: "unexpected EOF",
-		`[{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "count": "y"}, ` + event + `, {"apiVersion": "v1", "kind": "Event", "count": 1.5}]`: "a: query: read events: event /x: json: cannot unmarshal string into Go struct field Event.count of type int32 (and 1 more errors)",
+		`[{"apiVersion": "v1", "kind": "Event", "metadata": {"name": "x"}, "count": "y"}, ` + event + `, {"apiVersion": "v1", "kind": "Event", "count": 1.5}]`: "a: query: read events: event /x: json: cannot unmarshal string into Go struct field Event.count of type int32 (the first of 2 errors)",
 	} {
 		events, err := ReadEvents(strings.NewReader(file))
 		require.Error(t, err, file)
@@ -156,9 +156,10 @@ func TestFileReader(t *testing.T) {
 	assert.Equal(t, []string{"b"}, names(t, file.List(t.Context(), Query{FieldSelector: "source=kubelet"})))
 	// Those without a name are all different.
 	nameless := newEvent(named("shop", ""))
-	twice := NewFileReader([]eventsv1.Event{*nameless, *nameless, *newEvent(named("", "")), *nameless}, Options{Clock: atTen})
+	twice := NewFileReader([]eventsv1.Event{*nameless, *nameless, *newEvent(named("", ""), about("Pod", "other", "x", "")), *nameless}, Options{Clock: atTen})
 	assert.Len(t, names(t, twice.List(t.Context(), Query{})), 4)
 	assert.Len(t, names(t, twice.List(t.Context(), Query{Namespaces: []string{"shop"}})), 3)
+	assert.Len(t, names(t, twice.List(t.Context(), Query{Namespaces: []string{"other"}})), 1)
 	// Of the same version, the last one counts, as in a watch.
 	later := NewFileReader([]eventsv1.Event{*newEvent(named("shop", "a"), recurred(2, 0)), *newEvent(named("shop", "a"), recurred(3, 0))}, Options{Clock: atTen})
 	for item, err := range later.List(t.Context(), Query{}) {
