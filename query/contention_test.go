@@ -318,7 +318,8 @@ func TestListOfFollowed(t *testing.T) {
 	s := &apiServer{}
 	failed := newEvent(named("shop", "b"), reported("scheduler", "", "FailedScheduling"), recurred(3, 20*time.Second))
 	scheduled := newEvent(named("shop", "c"), reported("scheduler", "", "Scheduled"), func(e *eventsv1.Event) { e.Type, e.EventTime = "Normal", micro(30*time.Second) })
-	reader := NewReader(s.start(t), Options{Clock: atTen})
+	clients := s.start(t)
+	reader := NewReader(clients, Options{Clock: atTen})
 	s.Put(failed)
 	assert.Equal(t, []string{"b"}, names(t, reader.List(t.Context(), Query{States: []series.State{series.Ongoing}, Types: []string{"Warning"}})))
 	w := startWatch(t, reader, Query{States: []series.State{series.Ongoing}})
@@ -342,6 +343,29 @@ func TestListOfFollowed(t *testing.T) {
 		}
 		return nil
 	}
+	// The last write was long after the latest occurrence: tools/events wrote the end. A label is no write of it.
+	written := func(fields string, after time.Duration) func(*eventsv1.Event) {
+		return func(e *eventsv1.Event) {
+			at := seconds(after)
+			e.ManagedFields = []metav1.ManagedFieldsEntry{{Time: &at, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}}
+		}
+	}
+	s.Put(newEvent(named("shop", "ended"), about("Pod", "shop", "x", ""), recurred(3, 0), written(`{"f:series":{}}`, 6*time.Minute)))
+	s.Put(newEvent(named("shop", "refreshed"), about("Pod", "shop", "y", ""), recurred(3, 0), written(`{"f:series":{}}`, 5*time.Minute)))
+	s.Put(newEvent(named("shop", "labeled"), about("Pod", "shop", "z", ""), recurred(3, 0), written(`{"f:metadata":{}}`, 9*time.Minute)))
+	for _, options := range []Options{{Clock: atTen}, {Clock: atTen, ManagedFields: true}} {
+		ended := NewReader(clients, options)
+		quiet := Query{Namespaces: []string{"shop"}, States: []series.State{series.Quiet}}
+		assert.Equal(t, []string{"ended"}, names(t, Sort(ended.List(t.Context(), quiet), ByState, 0)))
+		item, err := ended.Get(t.Context(), "shop", "ended")
+		require.NoError(t, err)
+		assert.Equal(t, series.Quiet, item.State)
+		assert.Zero(t, item.NextWrite)
+		assert.Equal(t, options.ManagedFields, len(item.Event.ManagedFields) > 0)
+	}
+	require.NoError(t, s.Delete("shop", "refreshed"))
+	require.NoError(t, s.Delete("shop", "labeled"))
+
 	pods := Query{Objects: []Object{{Kind: "Pod", Namespace: "shop"}}, Role: Regarding, Types: []string{"Warning"}, States: []series.State{series.Ongoing}}
 	assert.Len(t, names(t, reader.List(t.Context(), pods)), maxObjectRequests+1)
 }

@@ -53,6 +53,9 @@
 // most 36 minutes. For the kubelet it is at most 10 minutes and a half, because its back-off is
 // at most 5 minutes.
 //
+// The recorder of tools/events writes the count of a series once more 6 minutes or more after the
+// latest occurrence. If the managed fields tell that it has, the series is Quiet.
+//
 // A series of a recorder that writes no states is Unknown, and not Ongoing, if another event of the
 // controller about the object began since: see [Item.Followed]. An event whose reason occurred before
 // the latest occurrence of the series, with any note, does not count: it can be a retry of the loop.

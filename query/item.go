@@ -1,6 +1,7 @@
 package query
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -99,7 +100,33 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 		said = series.Ongoing
 	}
 	item.setState(said, n.heartbeat)
+	if at := item.writtenAt(); item.Recorder == ToolsEvents && item.unconfirmed() && at.Sub(item.Last) >= series.FinishAfter && !at.After(item.At) {
+		item.restore(series.Quiet, time.Time{}) // it was the last write of tools/events to the series
+	}
 	return item
+}
+
+// restore sets a state that does not follow from the Event without managed fields and other Events.
+// because is Followed or Contended.
+func (i *Item) restore(state series.State, because time.Time) {
+	if i.State == series.Ongoing {
+		i.Followed = because
+	} else {
+		i.Contended = because
+	}
+	if i.State = state; state == series.Quiet {
+		i.NextWrite = time.Time{}
+	}
+}
+
+// writtenAt returns when the recorder wrote the count, as far as the managed fields tell.
+func (i *Item) writtenAt() (at time.Time) {
+	for _, m := range i.Event.ManagedFields {
+		if m.Time != nil && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.Raw, []byte(`"f:series"`)) && m.Time.After(at) {
+			at = m.Time.Time
+		}
+	}
+	return at
 }
 
 // normalized is an Event of any recorder in the form that [series.FromEvent] reads.

@@ -210,12 +210,13 @@ func restartToken(err error) string {
 func (r *Reader) item(q *Query, event *eventsv1.Event) *Item {
 	own := *event
 	own.SetGroupVersionKind(eventKind) // which Events in a list lack
-	if !r.opts.ManagedFields {
-		own.ManagedFields = nil
-	}
 	at := q.At
 	if at.IsZero() {
 		at = r.opts.Clock.Now()
 	}
-	return FromEvent(&own, at)
+	item := FromEvent(&own, at)
+	if !r.opts.ManagedFields {
+		own.ManagedFields = nil
+	}
+	return item
 }

@@ -195,7 +195,7 @@ func (q *Query) changesAt(item *Item) (earliest time.Time) {
 		at(item.validAt())
 	case item.State == series.Unknown && !item.Contended.IsZero():
 		at(item.quietAt())
-	case !item.StaleAt.IsZero():
+	case item.State != series.Quiet && !item.StaleAt.IsZero():
 		at(item.StaleAt)
 	}
 	if !q.Began.IsZero() {

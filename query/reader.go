@@ -14,6 +14,8 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/eventseries/eventseries/series"
 )
 
 // DefaultPageSize is the page size of lists, as in kubectl.
@@ -114,13 +116,14 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 		type deferred struct {
 			event packed
 			at    time.Time
+			state series.State
 		}
 		var undecided []deferred
 		objects := sets.New[Object]()
 		err = l.run(ctx, requests, func(item *Item) bool {
 			known.add(item)
 			if q.undecided(item) {
-				undecided = append(undecided, deferred{pack(item), item.At})
+				undecided = append(undecided, deferred{pack(item), item.At, item.State})
 				objects.Insert(item.subject())
 				return true
 			}
@@ -137,6 +140,7 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 		}
 		for i := range undecided {
 			item := FromEvent(undecided[i].event.unpack(), undecided[i].at)
+			item.restore(undecided[i].state, time.Time{})
 			item.encoded, undecided[i] = undecided[i].event, deferred{} // free the memory as soon as possible
 			if known.settle(item); q.Matches(item) && !yield(item, nil) {
 				return

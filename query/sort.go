@@ -122,12 +122,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		sort()
 		for i := range entries {
 			item := FromEvent(entries[i].event.unpack(), entries[i].at)
-			if item.State == series.Ongoing {
-				item.Followed = entries[i].because
-			} else {
-				item.Contended = entries[i].because
-			}
-			item.State = entries[i].state
+			item.restore(entries[i].state, entries[i].because)
 			entries[i] = entry{} // free the memory as soon as possible
 			if !yield(item, nil) {
 				return
