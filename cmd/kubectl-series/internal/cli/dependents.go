@@ -100,6 +100,7 @@ func warnings(items []*query.Item, existing map[string]sets.Set[string]) string 
 			prospect = 0
 		case series.Unknown:
 			prospect = 1
+		default: // past
 		}
 		if before, had := worst[o]; !had || prospect < before {
 			worst[o], reasons[o] = prospect, sets.New[string]()

@@ -83,10 +83,11 @@ func TestIncompleteFiles(t *testing.T) {
 		return b.String()
 	}
 	write(t, packed(a), now, dir, "y", "z", "events.json.gz")
+	const unknown = "event.events.k8s.io/<unknown>\n"
 	file := func(name, content string) string { return write(t, content, now, dir, name) }
 	for _, test := range []struct{ file, out, err string }{
 		{file("cut.json", a+"\n"+b[:50]), "event.events.k8s.io/a\n", "Warning: " + dir + "/cut.json is incomplete: read events: unexpected EOF\n"},
-		{file("nameless.json", nameless+nameless), "event.events.k8s.io/<unknown>\nevent.events.k8s.io/<unknown>\n", ""},
+		{file("nameless.json", nameless+nameless), strings.Repeat(unknown, 2), ""},
 		{file("pods.json", `{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1","kind":"Pod"}]}`), "",
 			"error: --filename: " + dir + "/pods.json: no Events, but 1 v1 Pod: want the output of kubectl get events -o json or -o yaml\n"},
 		{file("empty.json", `{"apiVersion":"v1","kind":"List","items":[]}`), "", ""},
@@ -103,5 +104,5 @@ func TestIncompleteFiles(t *testing.T) {
 		}
 	}
 	out, _ := run("timeline", "web-0", "-f", dir+"/nameless.json", "-o", "name")
-	assert.Equal(t, "event.events.k8s.io/<unknown>\nevent.events.k8s.io/<unknown>\n", out)
+	assert.Equal(t, strings.Repeat(unknown, 2), out)
 }
