@@ -142,7 +142,7 @@ func TestBroadcasterWithAnInvalidSink(t *testing.T) {
 		w.start(t)
 		w.emit(0)
 		time.Sleep(time.Hour + time.Minute)
-		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 1)
+		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 2)
 		assert.Equal(t, map[DropReason]uint64{DropRejected: 1}, w.broadcaster.Stats().Dropped)
 	})
 }
