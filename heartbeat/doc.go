@@ -1,8 +1,7 @@
-// Package heartbeat decides when an ongoing event series is written ([Intervals]), and when a
+// Package heartbeat decides when an ongoing event series is written ([Interval]), and when a
 // quiet one is over ([Window] and [Rhythm]). It reads no clock, does no I/O, and knows nothing of
 // events.
 //
-//   - [Intervals.Jitter] spreads the heartbeats of series that begin together.
 //   - A [Window] outlasts a loop whose period is at most 1,000 seconds, and one that doubles
 //     its delays up to that, with 5 percent of jitter. With at least 6 minutes and at most
 //     36, a loop that is regular is over after 2.1 times its period.

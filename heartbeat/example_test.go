@@ -2,17 +2,15 @@ package heartbeat_test
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"time"
 
 	"github.com/eventseries/eventseries/heartbeat"
 )
 
-var (
-	intervals = heartbeat.Intervals{Heartbeat: 30 * time.Minute, First: 5 * time.Minute}
-	window    = heartbeat.Window{Min: 6 * time.Minute, Max: 36 * time.Minute}
-)
+const first, longest = 5 * time.Minute, 30 * time.Minute
+
+var window = heartbeat.Window{Min: 6 * time.Minute, Max: 36 * time.Minute}
 
 // loop is a series that a writer writes when it begins, now and then while it is ongoing, and
 // when it is over.
@@ -52,15 +50,11 @@ func (l *loop) advance(now time.Duration) (over bool) {
 	return false
 }
 
-// write makes a request, and plans the next heartbeat from the time when it was stored.
+// write makes a request, and plans the next heartbeat from the time when it was stored. With many series,
+// spread those that are due together.
 func (l *loop) write(now time.Duration, state string) {
 	fmt.Printf("%v: %s %s: %d\n", now, l.name, state, l.count)
-	interval := intervals.After(l.heartbeats)
-	if l.due = now + interval; interval == intervals.Heartbeat {
-		hash := fnv.New64a() // the same after a restart
-		hash.Write([]byte(l.name))
-		l.due = intervals.Jitter(l.due, hash.Sum64())
-	}
+	l.due = now + heartbeat.Interval(first, longest, l.heartbeats)
 }
 
 // A writer of a few series, which needs no more than a loop. With many, or a server that
@@ -68,7 +62,7 @@ func (l *loop) write(now time.Duration, state string) {
 func Example() {
 	probe, backup := &loop{name: "probe"}, &loop{name: "backup"}
 	// A process before this one has found out that the backup occurs each quarter of an hour.
-	window.Remember(&backup.rhythm, window.For(15*time.Minute), 0)
+	window.Remember(&backup.rhythm, 32*time.Minute, 0) // as its Event says
 
 	ongoing := []*loop{probe, backup}
 	for now := time.Duration(0); len(ongoing) > 0; now += time.Minute { // or sleep until the next due time
@@ -91,10 +85,8 @@ func Example() {
 	// 20m0s: backup is ongoing: 2
 	// 40m0s: probe is ongoing: 41
 	// 40m0s: backup is ongoing: 3
-	// 43m0s: backup is ongoing: 3
-	// 1h3m0s: probe is ongoing: 64
-	// 1h13m0s: backup is ongoing: 5
+	// 1h10m0s: probe is ongoing: 71
+	// 1h10m0s: backup is ongoing: 5
 	// 1h32m0s: backup is over: 5
-	// 1h33m0s: probe is ongoing: 91
 	// 1h36m0s: probe is over: 91
 }

@@ -44,18 +44,18 @@ func (r Rhythm) after() int32 {
 // longMemory times Window.Max is a day if that is 36 minutes.
 const longMemory = 40
 
-// Slow returns the time between two occurrences from which [Window.Observe] has to be
-// called. Shorter ones change no window.
-func (w Window) Slow() time.Duration {
+// slow returns the shortest time between two occurrences that changes a window.
+func (w Window) slow() time.Duration {
 	if w.Max <= w.Min {
 		return math.MaxInt64
 	}
 	return w.Min / 21 * 10
 }
 
-// Observe records that an occurrence at the time now comes gap after the one before.
+// Observe records that an occurrence at the time now comes gap after the one before. A gap that is
+// shorter than Min/2.1 changes nothing.
 func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
-	if gap < w.Slow() {
+	if gap < w.slow() {
 		return
 	}
 	if now >= w.until(*r, now)+longMemory*w.Max { // it has been regular for as long
@@ -64,7 +64,7 @@ func (w Window) Observe(r *Rhythm, gap, now time.Duration) {
 	if gap >= w.Of(*r, now-gap) {
 		r.early = min(r.early+1, 2)
 	}
-	w.Remember(r, w.For(gap), now)
+	w.Remember(r, w.lasting(gap), now)
 }
 
 // Remember makes r remember a window, at most Max, as if it had observed a gap with that window
@@ -98,9 +98,9 @@ func (w Window) until(r Rhythm, now time.Duration) time.Duration {
 	return seconds(r.at) + 3*period
 }
 
-// For returns the window of a series whose longest gap is the given one. It is a whole number
+// lasting returns the window of a series whose longest gap is the given one. It is a whole number
 // of seconds, because people read windows, unless it is Min or Max.
-func (w Window) For(gap time.Duration) time.Duration {
+func (w Window) lasting(gap time.Duration) time.Duration {
 	gap = min(max(gap, 0), w.Max)
 	return max(w.Min, min(seconds(roundUp(2*gap+gap/10)), w.Max))
 }

@@ -31,7 +31,7 @@ type loop struct {
 func (l *loop) occur(t *testing.T, now time.Duration) {
 	t.Helper()
 	gap := now - l.last
-	if gap >= l.Slow() { // no window is shorter, and the hot path does not observe others
+	if gap >= l.slow() { // no window is shorter, and the hot path does not observe others
 		if l.longest > 0 && (l.rhythm != Rhythm{} || gap < 3*l.longest) {
 			require.Less(t, gap, l.Of(l.rhythm, l.last), "after %v at most", l.longest)
 		}
@@ -84,7 +84,7 @@ func TestWindowOutlastsIrregularLoops(t *testing.T) {
 				if last-g.end <= standard.Max {
 					longest = max(longest, g.length)
 				}
-				slow = slow || last-g.end <= 2*standard.Max && g.length >= standard.Slow()
+				slow = slow || last-g.end <= 2*standard.Max && g.length >= standard.slow()
 			}
 			window := standard.Of(r, last)
 			require.GreaterOrEqual(t, standard.Max, window)
@@ -95,7 +95,7 @@ func TestWindowOutlastsIrregularLoops(t *testing.T) {
 			next := min(shortest, most-1) + time.Duration(rng.Float64()*rng.Float64()*float64(most-min(shortest, most-1)))
 			require.Less(t, next, window, "seed %d: a gap of %v, after one of %v in the last 36 minutes", seed, next, longest)
 			last += next
-			if next >= standard.Slow() { // the hot path does not observe others
+			if next >= standard.slow() { // the hot path does not observe others
 				standard.Observe(&r, next, last)
 			}
 			gaps = append(gaps, gap{next, last})
@@ -148,7 +148,7 @@ func TestDueIsOnTime(t *testing.T) {
 		}
 		times := []time.Duration{at} // fast from here on
 		for end := at + time.Duration(rng.Int64N(int64(90*time.Minute))); at < end; {
-			at += time.Duration(rng.Int64N(int64(w.Slow())))
+			at += time.Duration(rng.Int64N(int64(w.slow())))
 			times = append(times, at)
 		}
 		now, last, wakes := times[0], times[0], 0
@@ -183,7 +183,7 @@ func TestWindowsAreWholeSeconds(t *testing.T) {
 		gap := time.Second + time.Duration(rng.Int64N(int64(w.Max)))
 		w.Observe(&r, gap, 0)
 		got := w.Of(r, 0)
-		require.Equal(t, w.For(gap), got)
+		require.Equal(t, w.lasting(gap), got)
 		require.InDelta(t, min(w.Max, gap*21/10), got, float64(time.Second))
 		if got < w.Max {
 			require.Zero(t, got%time.Second)

@@ -18,11 +18,6 @@ type rules struct {
 	gap    time.Duration // a shorter one between two occurrences changes no window
 }
 
-// intervals returns the times between the heartbeats of e.
-func (r *rules) intervals(*Entry) heartbeat.Intervals {
-	return heartbeat.Intervals{Heartbeat: r.opts.HeartbeatInterval, First: r.opts.FirstHeartbeat}
-}
-
 // offset returns the time since the epoch.
 func (r *rules) offset(now time.Time) time.Duration { return now.Sub(r.epoch) }
 
@@ -135,14 +130,13 @@ func (e *Entry) isFresh(at time.Duration) bool {
 // has stored. One that is shorter than the Event needs is for readers, who see when the latest occurrence
 // was: it begins there, but at most a quarter earlier, so few are more frequent.
 func (e *Entry) planBeat(s *step) {
-	intervals := s.intervals(e)
-	interval := intervals.After(e.beats)
+	interval := heartbeat.Interval(s.opts.FirstHeartbeat, s.opts.HeartbeatInterval, e.beats)
 	e.beatAt = e.stored.at + interval
-	if intervals.Heartbeat < s.opts.EventTTL/2 {
+	if s.opts.HeartbeatInterval < s.opts.EventTTL/2 {
 		old := e.stored.at - s.offsetOf(time.UnixMicro(e.stored.last))
 		e.beatAt -= min(max(old, 0), interval/4)
 	}
-	if interval == intervals.Heartbeat && s.isCrowded {
+	if interval == s.opts.HeartbeatInterval && s.isCrowded {
 		e.beatAt = s.jitter(e, e.beatAt)
 	}
 }
@@ -154,5 +148,18 @@ func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
 	hash, k := fnv.New64a(), e.Key()
 	hash.Write([]byte(e.name(&k)))
 	epoch := time.Duration(r.epoch.UnixNano())
-	return r.intervals(e).Jitter(latest+epoch, hash.Sum64()) - epoch
+	return spread(latest+epoch, r.opts.HeartbeatInterval, hash.Sum64()) - epoch
+}
+
+// spread returns when a heartbeat is due that would be due at latest, so that series which begin
+// together do not send their heartbeats together: at a phase of the interval, which must be positive,
+// that follows from hash. The result is at most interval before latest and never after it. Consecutive
+// heartbeats of one series keep the phase, so jitter shortens one interval in the life of a series.
+func spread(latest, interval time.Duration, hash uint64) time.Duration {
+	phase := time.Duration(hash % uint64(interval))
+	early := (latest - phase) % interval
+	if early < 0 {
+		early += interval
+	}
+	return latest - early
 }

@@ -42,7 +42,9 @@ func New(opts Options, now time.Time) *Tracker {
 	t.window = heartbeat.Window{Min: t.opts.FinishAfter, Max: t.opts.MaxWindow}
 	// A whole microsecond, the precision of an Event. Truncate would drop the monotonic reading.
 	t.epoch = now.Add(-time.Duration(now.Nanosecond() % int(time.Microsecond)))
-	t.gap = min(t.opts.FinishAfter, t.window.Slow())
+	if t.gap = t.opts.FinishAfter; t.opts.MaxWindow > t.gap {
+		t.gap = t.gap / 21 * 10 // Observe of the window ignores shorter ones
+	}
 	seed := cmp.Or(opts.Seed, rand.Uint64())
 	t.mark = int64(seed % uint64(markRange))
 	t.random = rand.New(rand.NewPCG(seed, 0))

@@ -21,7 +21,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/eventseries/eventseries/heartbeat"
 	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/wallclock"
 	"github.com/eventseries/eventseries/series"
@@ -141,7 +140,6 @@ func TestOptions(t *testing.T) {
 		FinishAfter: 6 * time.Minute, MaxWindow: 36 * time.Minute, Capacity: 65536, EventTTL: time.Hour, HeartbeatInterval: 30 * time.Minute, ClusterNamespace: "kube-system", Workers: math.MaxInt32,
 	}, Options{}.WithDefaults())
 	assert.Equal(t, time.Hour, Options{FinishAfter: time.Hour}.WithDefaults().MaxWindow)
-	assert.Equal(t, heartbeat.Intervals{Heartbeat: 1, First: 2}, New(Options{HeartbeatInterval: 1, FirstHeartbeat: 2}, start).intervals(&Entry{}))
 	assert.EqualValues(t, 1, Options{EventTTL: 1}.WithDefaults().HeartbeatInterval)
 }
 

@@ -115,7 +115,7 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 	return parts(0).
 		with(partAnnotations, isStale).
 		with(partNote, e.differingNote() != lastNote).
-		with(partHeartbeat, found.Heartbeat != r.intervals(e).Heartbeat).
+		with(partHeartbeat, found.Heartbeat != r.opts.HeartbeatInterval).
 		with(partWindow, found.QuietWindow() != series.FinishAfter)
 }
 
@@ -143,7 +143,7 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 		// No other heartbeat comes from this process.
 		w.Series.Heartbeat, w.stale = time.Second, w.stale.with(partHeartbeat, true)
 	default:
-		w.Series.Heartbeat = s.intervals(e).Heartbeat
+		w.Series.Heartbeat = s.opts.HeartbeatInterval
 	}
 	if !w.Creates() && kind != Look {
 		w.Series.Version = versionText(e.stored.version)

@@ -30,7 +30,7 @@ import (
 
 const module = "github.com/eventseries/eventseries/"
 
-// core are the packages that package events imports. A page can name their constants, also unexported ones, and
+// core are the packages with which package events records: all that it imports, but that of the API groups. A page can name their constants, also unexported ones, and
 // those of others.
 var (
 	core = []string{
@@ -45,6 +45,13 @@ var (
 	window   = heartbeat.Window{Min: defaults.FinishAfter, Max: defaults.MaxWindow}
 )
 
+// windowAfter returns the window of a loop with a gap.
+func windowAfter(gap time.Duration) time.Duration {
+	var r heartbeat.Rhythm
+	window.Observe(&r, gap, gap)
+	return window.Of(r, gap)
+}
+
 // derived are values that are no constants. A duration is in nanoseconds.
 var derived = map[string]float64{
 	"min": 60e9, "s": 1e9, "ms": 1e6, "h": 3600e9, "KiB": 1 << 10,
@@ -53,9 +60,9 @@ var derived = map[string]float64{
 	"defaults.HeartbeatInterval": float64(defaults.HeartbeatInterval),
 	"defaults.FinishAfter":       float64(defaults.FinishAfter),
 	"defaults.MaxWindow":         float64(defaults.MaxWindow),
-	"window.After1000s":          float64(window.For(1000 * time.Second)),
-	"window.After10min":          float64(window.For(10 * time.Minute)),
-	"window.PerGap":              window.For(1000*time.Second).Seconds() / 1000,
+	"window.After1000s":          float64(windowAfter(1000 * time.Second)),
+	"window.After10min":          float64(windowAfter(10 * time.Minute)),
+	"window.PerGap":              windowAfter(1000*time.Second).Seconds() / 1000,
 	"tracker.MaxAnnotationBytes": float64(tracker.MaxAnnotationBytes), // from the API
 	"stale":                      float64(defaults.HeartbeatInterval + series.FinishAfter + series.ClockSkew),
 }

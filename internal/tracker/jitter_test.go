@@ -1,7 +1,6 @@
-package heartbeat
+package tracker
 
 import (
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -20,7 +19,7 @@ type beating struct {
 }
 
 func (s *beating) plan(at time.Duration) {
-	s.due = Intervals{Heartbeat: beatInterval}.Jitter(at+beatInterval, s.hash)
+	s.due = spread(at+beatInterval, beatInterval, s.hash)
 }
 
 // busiest writes the heartbeats of a fleet up to a time, and returns how many are in
@@ -80,46 +79,18 @@ func TestJitter(t *testing.T) {
 		{-5 * m, uint64(10 * m), -20 * m},
 		{70 * m, uint64(10 * m), 70 * m},
 	} {
-		assert.Equal(t, tt.want, Intervals{Heartbeat: 30 * m}.Jitter(tt.latest, tt.hash), "%v at %v", tt.latest, tt.hash)
+		assert.Equal(t, tt.want, spread(tt.latest, 30*m, tt.hash), "%v at %v", tt.latest, tt.hash)
 	}
 
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {
-		iv := Intervals{Heartbeat: 1 + time.Duration(rng.Int64N(int64(time.Hour)))}
+		interval := 1 + time.Duration(rng.Int64N(int64(time.Hour)))
 		latest, hash := time.Duration(rng.Int64N(1<<50))-1<<49, rng.Uint64()
-		at := iv.Jitter(latest, hash)
+		at := spread(latest, interval, hash)
 		require.LessOrEqual(t, at, latest)
-		require.Greater(t, at, latest-iv.Heartbeat)
-		require.Equal(t, at+iv.Heartbeat, iv.Jitter(at+iv.Heartbeat, hash), "no later interval is shorter")
-		late := time.Duration(rng.Int64N(int64(iv.Heartbeat)))
-		require.Equal(t, at+iv.Heartbeat, iv.Jitter(at+late+iv.Heartbeat, hash), "a late heartbeat keeps the phase")
+		require.Greater(t, at, latest-interval)
+		require.Equal(t, at+interval, spread(at+interval, interval, hash), "no later interval is shorter")
+		late := time.Duration(rng.Int64N(int64(interval)))
+		require.Equal(t, at+interval, spread(at+late+interval, interval, hash), "a late heartbeat keeps the phase")
 	}
-}
-
-func TestAfter(t *testing.T) {
-	const s, m, most = time.Second, time.Minute, time.Duration(math.MaxInt64)
-	for _, tt := range []struct {
-		iv         Intervals
-		heartbeats uint8
-		want       time.Duration
-	}{
-		{Intervals{Heartbeat: 30 * m}, 0, 30 * m},
-		{Intervals{Heartbeat: 30 * m}, math.MaxUint8, 30 * m},
-		{Intervals{Heartbeat: 30 * m, First: 31 * m}, 0, 30 * m},
-		{Intervals{Heartbeat: 8*s + 1, First: s}, 4, 8 * s},
-		{Intervals{Heartbeat: 8*s + 1, First: s}, 5, 8*s + 1},
-		{Intervals{Heartbeat: 8*s - 1, First: s}, 4, 8*s - 1},
-		{Intervals{Heartbeat: most - 1, First: 1}, 63, 1 << 62},
-		{Intervals{Heartbeat: most - 1, First: 1}, math.MaxUint8, most - 1},
-		{Intervals{Heartbeat: most - 1, First: most - 1}, 2, most - 1},
-	} {
-		assert.Equal(t, tt.want, tt.iv.After(tt.heartbeats), "%+v after %d", tt.iv, tt.heartbeats)
-	}
-
-	var ages []time.Duration
-	for n, age := uint8(0), time.Duration(0); age < 2*time.Hour; n++ {
-		ages = append(ages, age/m)
-		age += (Intervals{Heartbeat: 30 * m, First: m}).After(n)
-	}
-	assert.Equal(t, []time.Duration{0, 1, 2, 4, 8, 16, 32, 62, 92}, ages)
 }
