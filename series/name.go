@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/eventseries/eventseries/internal/eventtext"
 )
 
 // Salts is the number of names of a key that a restarted process finds: [Key.Name] of 0 up
@@ -58,7 +60,7 @@ const maxName = validation.DNS1123SubdomainMaxLength
 // `system:discovery` is a valid name of a ClusterRole. eventName replaces what is not
 // permitted; the suffix distinguishes different objects.
 func eventName(object string, suffix []byte) string {
-	to := appendSubdomain(make([]byte, 0, maxName+1), object)
+	to := eventtext.AppendSubdomain(make([]byte, 0, maxName+1), object)
 	if room := maxName - len(suffix) - 1; len(to) > room {
 		to = bytes.TrimRight(to[:room], ".-")
 	}
@@ -66,27 +68,4 @@ func eventName(object string, suffix []byte) string {
 		to = append(to, '.')
 	}
 	return string(append(to, suffix...))
-}
-
-// Subdomain returns the DNS-1123 subdomain that is most similar to s, as in the names of
-// Events. It replaces other characters by '-', and removes those that no label can begin
-// or end with. The result can be empty, or longer than the API server accepts.
-func Subdomain(s string) string { return string(appendSubdomain(nil, s)) }
-
-// appendSubdomain appends [Subdomain] of s to an empty buffer.
-func appendSubdomain(to []byte, s string) []byte {
-	for _, r := range s {
-		switch isStart := len(to) == 0 || to[len(to)-1] == '.'; {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			to = append(to, byte(r))
-		case r >= 'A' && r <= 'Z':
-			to = append(to, byte(r)-'A'+'a')
-		case isStart: // no label is empty or begins with another character
-		case r == '.':
-			to = append(bytes.TrimRight(to, "-"), '.')
-		default:
-			to = append(to, '-')
-		}
-	}
-	return bytes.TrimRight(to, ".-")
 }

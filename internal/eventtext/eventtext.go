@@ -1,6 +1,7 @@
 package eventtext
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -61,4 +62,24 @@ func sprintf(format string, args ...any) (text string) {
 		text = fmt.Sprintf("%s (arguments that panic: %s)", format, strings.Join(types, ", "))
 	}()
 	return fmt.Sprintf(format, args...)
+}
+
+// AppendSubdomain appends to an empty buffer the DNS-1123 subdomain that is most similar to s, as in the
+// names of Events. It replaces other characters by '-', and removes those that no label can begin or end
+// with. The result can be empty, or longer than the API server accepts.
+func AppendSubdomain(to []byte, s string) []byte {
+	for _, r := range s {
+		switch isStart := len(to) == 0 || to[len(to)-1] == '.'; {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			to = append(to, byte(r))
+		case r >= 'A' && r <= 'Z':
+			to = append(to, byte(r)-'A'+'a')
+		case isStart: // no label is empty or begins with another character
+		case r == '.':
+			to = append(bytes.TrimRight(to, "-"), '.')
+		default:
+			to = append(to, '-')
+		}
+	}
+	return bytes.TrimRight(to, ".-")
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
-	"github.com/eventseries/eventseries/series"
 )
 
 // Identity says who emits. Its fields are those of Events.
@@ -72,7 +71,7 @@ func qualifiedName(s string) string {
 	if name == "" {
 		name = strings.ToLower(unnamed)
 	}
-	prefix = trimPunctuation(shorten(series.Subdomain(prefix), validation.DNS1123SubdomainMaxLength))
+	prefix = trimPunctuation(shorten(string(eventtext.AppendSubdomain(nil, prefix)), validation.DNS1123SubdomainMaxLength))
 	if prefix == "" {
 		return name
 	}
