@@ -38,8 +38,8 @@ import (
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
 // a legacy Event unchanged.
 //
-// If Interface has a REST client, requests are sent without retries, bypass the
-// client's rate limiter, and have its content type, as with EventSinkImpl. A fake
+// If Interface has a REST client, requests are sent without retries, and bypass the
+// client's rate limiter, as with EventSinkImpl. A fake
 // clientset has no REST client, so CoreSink calls its methods. Errors are those of the client, or
 // start with "apigroup:".
 //

@@ -18,8 +18,8 @@ import (
 // Set Interface; with the zero value every call returns an error. It is safe for concurrent use.
 //
 // If Interface has a REST client, EventSinkImpl sends each request once, without the retries
-// and the rate limiter of the client: the [Broadcaster] has its own. Events have the content
-// type of the client; patches are JSON. A fake clientset has no REST client, so EventSinkImpl
+// and the rate limiter of the client: the [Broadcaster] has its own. Events are protobuf, and patches
+// JSON. A fake clientset has no REST client, so EventSinkImpl
 // calls its methods. A response that is not an Event is an error. Many programs ignore `series`; for them, use NewSink of package compat.
 type EventSinkImpl struct {
 	// Interface is the client to use, such as clientset.EventsV1().

@@ -50,17 +50,25 @@ func New[T Object, L runtime.Object](client restclient.Interface, gv schema.Grou
 		return nil
 	}
 	if isREST {
-		client = withTransport(rest)
+		client = withTransport(rest, gv)
 	}
 	return &Client[T, L]{client: client, gv: gv}
 }
 
-// withTransport returns a copy of rest that uses a transport.
-func withTransport(rest *restclient.RESTClient) *restclient.RESTClient {
-	own, client := new(restclient.RESTClient), *cmp.Or(rest.Client, http.DefaultClient)
-	reflect.ValueOf(own).Elem().Set(reflect.ValueOf(rest).Elem()) // also its content type, which is not exported
+// withTransport returns a client for the API of rest that uses a transport.
+func withTransport(rest *restclient.RESTClient, gv schema.GroupVersion) restclient.Interface {
+	client := *cmp.Or(rest.Client, http.DefaultClient)
 	client.Transport = transport{cmp.Or(client.Transport, http.DefaultTransport)}
-	own.Client = &client
+	content := restclient.ClientContentConfig{
+		AcceptContentTypes: accept,
+		ContentType:        runtime.ContentTypeProtobuf,
+		GroupVersion:       gv,
+		Negotiator:         runtime.NewClientNegotiator(scheme.Codecs.WithoutConversion(), gv),
+	}
+	own, err := restclient.NewRESTClient(rest.Get().URL(), "", content, nil, &client)
+	if err != nil {
+		return rest // which has the same content, and has no error
+	}
 	return own
 }
 
@@ -125,11 +133,11 @@ func length(list []byte) (n int, err error) {
 	return n, err
 }
 
-// send sends an Event in the content type of the given client. If the client cannot encode
-// it, or the server rejects it, send encodes this Event and all later ones as JSON.
+// send sends an Event in protobuf. If the server rejects that, or a client that is no RESTClient cannot
+// encode it, send encodes this Event and all later ones as JSON.
 func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object T, request func() *restclient.Request) (T, error) {
 	if !c.onlyJSON.Load() {
-		stored, err := c.object(ctx, namespace, name, request().UseProtobufAsDefault().Body(object))
+		stored, err := c.object(ctx, namespace, name, quiet(request()).UseProtobufAsDefault().Body(object))
 		if !apierrors.IsUnsupportedMediaType(err) && !errors.As(err, new(runtime.NegotiateError)) {
 			return stored, err
 		}

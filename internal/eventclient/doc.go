@@ -5,14 +5,13 @@
 // # Guarantees
 //
 //   - Requests use the credentials, connections and transports of the given client.
-//   - Events have the content type in which a typed client would send them: the configured one, or
-//     protobuf by default. If the server rejects that with a 415, the Event and all later ones are
-//     sent as JSON. A merge patch is always JSON. Other responses are protobuf if possible.
+//   - Events are sent in protobuf. If the server rejects that with a 415, the Event and all later ones
+//     are sent as JSON. A merge patch is always JSON. Responses are protobuf if possible.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response with another object
 //     is an error. Other errors are those of client-go.
 //   - A Retry-After header may contain a date as well as seconds.
 //   - A response with more than 16 MiB, or a page whose Events take more memory, is an error.
-//   - Only creates and updates pass warnings to the warning handler of the given client.
+//   - Warnings are ignored, because a webhook can warn of each heartbeat.
 //
 // Without a [restclient.RESTClient], responses have no bound, and Retry-After contains only seconds.
 package eventclient
