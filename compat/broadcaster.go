@@ -1,15 +1,12 @@
 package compat
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"regexp"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/record"
@@ -23,12 +20,13 @@ import (
 )
 
 const (
-	// DefaultDistinctNotes is the default of Options.DistinctNotes.
+	// DefaultDistinctNotes is RecorderOptions.DistinctNotes of package events for the recorders of
+	// a [Broadcaster].
 	DefaultDistinctNotes = legacyrecorder.DistinctNotes
 
 	// LeaderElection is the reporting controller of leader election events. See
 	// [Broadcaster.NewRecorder].
-	LeaderElection = "leader-election"
+	LeaderElection = legacybroadcaster.LeaderElection
 )
 
 // Options configures a [Broadcaster]. The zero value selects the defaults.
@@ -41,17 +39,6 @@ type Options struct {
 	// Action is nil, returns "" or panics, the reason becomes the action. Action
 	// runs for every occurrence, possibly concurrently, so it should be fast.
 	Action func(regarding runtime.Object, reason string) string
-
-	// DistinctNotes limits how many messages get an Event of their own if the
-	// events differ in nothing else; see [events.RecorderOptions]. Zero means
-	// DefaultDistinctNotes. If DistinctNotes is negative, such events share one
-	// Event whatever their messages are.
-	DistinctNotes int
-
-	// MessageFunc, if set, returns the message of an Event that events with different
-	// messages share, like that of record.CorrelatorOptions; see
-	// [events.RecorderOptions].CombinedNote. It receives the latest event.
-	MessageFunc func(event *corev1.Event) string
 }
 
 // Broadcaster is a [record.EventBroadcaster] whose recorders emit events to an
@@ -73,24 +60,18 @@ var _ record.EventBroadcaster = (*Broadcaster)(nil)
 // &events.EventSinkImpl{Interface: clientset.EventsV1()}. It replaces
 // record.NewBroadcaster.
 //
-// Programs with legacy recorders often end without [Broadcaster.Shutdown], and have no
-// permission to list Events. So the first heartbeat comes after one second
-// ([events.Options].FirstHeartbeat), later ones each 5 minutes, as often as client-go writes,
-// Events about cluster-scoped objects are in the namespace default, and the recorder does
-// not list. For other options, use [NewBroadcasterFor].
+// Its options are those of [WithDefaults]. For others, use [events.New] and [NewBroadcasterFor].
 func NewBroadcaster(sink events.EventSink) *Broadcaster {
-	return NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, events.Options{
-		ClusterNamespace:  metav1.NamespaceDefault,
-		HeartbeatInterval: legacybroadcaster.Heartbeat,
-		FirstHeartbeat:    legacybroadcaster.FirstHeartbeat,
-		ListLimit:         -1,
-	}), Options{})
+	to, err := events.New(sink, WithDefaults(events.Options{}))
+	if err != nil {
+		to = events.NewBroadcaster(sink) // there is no sink, as the start says
+	}
+	return NewBroadcasterFor(to, Options{})
 }
 
 // NewBroadcasterFor returns a Broadcaster whose recorders emit events to the given
 // one. The caller may also use, start and shut down the given broadcaster directly.
 func NewBroadcasterFor(to *events.Broadcaster, opts Options) *Broadcaster {
-	opts.DistinctNotes = cmp.Or(opts.DistinctNotes, DefaultDistinctNotes)
 	b := &Broadcaster{target: to, opts: opts, release: func() bool { return true }}
 	if opts.Context != nil {
 		b.release = context.AfterFunc(opts.Context, b.target.Shutdown)
@@ -106,26 +87,14 @@ func (b *Broadcaster) Events() *events.Broadcaster { return b.target }
 // controller; see [events.Broadcaster.NewRecorder]. The host becomes the reporting
 // instance, as in client-go. Without a host, it is that of the [events.Broadcaster].
 //
+// Up to [DefaultDistinctNotes] messages of events that differ in nothing else have an Event each. For
+// another number, use [NewRecorder].
+//
 // The component of leader election is the identity of the process,
 // "<host name>_<UUID>", which changes with every restart. NewRecorder replaces it
 // with [LeaderElection]. The messages of leader election contain the identity.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) record.EventRecorderLogger {
-	opts := events.RecorderOptions{DistinctNotes: b.opts.DistinctNotes, ReportingInstance: source.Host}
-	if message := b.opts.MessageFunc; message != nil {
-		opts.CombinedNote = func(event *eventsv1.Event) string { return message(apigroup.ToCoreWithDeprecatedFields(event)) }
-	}
-	to := b.target.NewRecorderWithOptions(scheme, controllerOf(source.Component), opts)
-	return NewRecorder(to, b.opts.Action)
-}
-
-// identity matches the identity of a leader election candidate.
-var identity = regexp.MustCompile(`_[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-
-func controllerOf(component string) string {
-	if identity.MatchString(component) {
-		return LeaderElection
-	}
-	return component
+	return legacybroadcaster.Recorders{Target: b.target, Action: b.opts.Action, DistinctNotes: DefaultDistinctNotes}.New(scheme, source)
 }
 
 // StartRecordingToSink starts to write events. It ignores its argument, which may be

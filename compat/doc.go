@@ -60,7 +60,7 @@
 //     ones: count equals series.count, and lastTimestamp equals
 //     series.lastObservedTime truncated to seconds.
 //   - The recorder counts every event of a legacy call site. If events differ only in
-//     their messages, up to ten messages ([Options].DistinctNotes) get an Event each.
+//     their messages, up to ten messages ([DefaultDistinctNotes]) get an Event each.
 //     The others share one Event. Through core/v1, its message is the latest one; through
 //     events.k8s.io/v1, which does not permit to change it, an annotation has the latest.
 //   - The host of a [corev1.EventSource] becomes the reporting instance, as in client-go.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 )
 
@@ -55,29 +56,29 @@ func TestNewBroadcaster(t *testing.T) {
 		_, err = NewBroadcaster(&rest.Config{}, options)
 		assert.ErrorContains(t, err, "register the metrics")
 		assert.Panics(t, func() { NewBroadcasterOrDie(&rest.Config{}, options) })
+		assert.ErrorContains(t, err, "prometheus.WrapRegistererWith")
 		options.Registerer = named("second")
-		NewBroadcasterOrDie(&rest.Config{}, options).Shutdown()
+		second := NewBroadcasterOrDie(&rest.Config{}, options)
 		broadcaster.Shutdown()
+		for range 3 { // as a program that makes its manager again
+			options.Registerer = named("first")
+			NewBroadcasterOrDie(&rest.Config{}, options).Shutdown()
+		}
+		_, err = NewBroadcaster(&rest.Config{}, BroadcasterOptions{Registerer: named("second")})
+		require.Error(t, err, "the second one still has its metrics")
+		second.Shutdown()
+		families, err = registry.Gather()
+		require.NoError(t, err)
+		assert.Empty(t, families)
 	})
 }
 
-// A broadcaster with options is as fresh as that of a manager without one.
+// A broadcaster with options is as fresh as that of a manager without one, and as those of compat.
 func TestDefaults(t *testing.T) {
-	const minute = time.Minute
-	for _, tt := range []struct{ options, want events.Options }{
-		{events.Options{}, events.Options{HeartbeatInterval: 5 * minute, FirstHeartbeat: time.Second}},
-		{events.Options{EventTTL: 24 * time.Hour}, events.Options{HeartbeatInterval: 5 * minute, FirstHeartbeat: time.Second}},
-		{events.Options{EventTTL: 4 * minute}, events.Options{HeartbeatInterval: 2 * minute, FirstHeartbeat: time.Second}},
-		{events.Options{EventTTL: time.Second}, events.Options{HeartbeatInterval: time.Second / 2, FirstHeartbeat: time.Second / 2}},
-		{events.Options{HeartbeatInterval: 20 * minute}, events.Options{HeartbeatInterval: 20 * minute, FirstHeartbeat: time.Second}},
-		{events.Options{FirstHeartbeat: 10 * minute}, events.Options{HeartbeatInterval: 10 * minute, FirstHeartbeat: 10 * minute}},
-	} {
-		got := withDefaults(tt.options)
-		assert.Equal(t, [2]time.Duration{tt.want.HeartbeatInterval, tt.want.FirstHeartbeat}, [2]time.Duration{got.HeartbeatInterval, got.FirstHeartbeat}, "%+v", tt.options)
-		broadcaster := events.NewBroadcasterWithOptions(slowSink{}, got)
-		assert.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
-		broadcaster.Shutdown()
-	}
+	got, want := withDefaults(events.Options{EventTTL: 4 * time.Minute}), compat.WithDefaults(events.Options{EventTTL: 4 * time.Minute})
+	assert.Nil(t, got.List, "a manager lists")
+	want.List = nil
+	assert.Equal(t, want, got)
 }
 
 func TestNewBroadcasterOfAnInvalidConfig(t *testing.T) {
@@ -85,4 +86,6 @@ func TestNewBroadcasterOfAnInvalidConfig(t *testing.T) {
 	assert.ErrorContains(t, err, "config is nil")
 	_, err = NewBroadcaster(&rest.Config{Host: "https://cluster.invalid:port"}, BroadcasterOptions{})
 	assert.ErrorContains(t, err, "create a client")
+	_, err = NewBroadcaster(&rest.Config{}, BroadcasterOptions{Events: events.Options{Capacity: -1}})
+	assert.ErrorContains(t, err, "Capacity is negative: -1")
 }

@@ -25,9 +25,8 @@ const defaultRenewDeadline = 10 * time.Second
 //
 // If broadcaster is nil, NewManager creates one that writes to the API server of config, with
 // whichever role the program has; see [compat.Sink]. So that Events are as recent as those of
-// the legacy recorder, and in the same namespaces, its options differ from the defaults of
-// package events: the first heartbeat comes after one second, later ones each 5 minutes, and
-// Events about cluster-scoped objects are in the namespace default.
+// the legacy recorder, and in the same namespaces, its options are those of [compat.WithDefaults].
+// Unlike those, a manager lists, because its role is its own, and can grant that.
 //
 // These options have an effect on events:
 //

@@ -191,7 +191,7 @@ func TestManager(t *testing.T) {
 			})
 			require.NoError(t, err)
 			recorder := mgr.GetEventRecorder("example.com/new")
-			annotated, ok := recorder.(events.AnnotatedEventRecorder)
+			annotated, ok := recorder.(events.Recorder)
 			require.True(t, ok)
 			legacy := mgr.GetEventRecorderFor("example.com/old") //nolint:staticcheck // tested here
 			ctx, cancel := context.WithCancel(t.Context())
@@ -234,7 +234,7 @@ func TestCluster(t *testing.T) {
 	require.NoError(t, mgr.Start(ctx))
 	assert.Equal(t, map[string]string{"from a recorder": "example.com/new", "from a legacy recorder": "example.com/old"}, api.events)
 
-	sameController := events.NewBroadcasterWithOptions(slowSink{}, events.Options{Scope: events.SameController, ListLimit: -1})
+	sameController := newSlow(t, events.Options{Scope: events.SameController})
 	c, err = NewCluster(api.config(), sameController)
 	require.NoError(t, err)
 	ended, cancel := context.WithCancel(t.Context())
@@ -274,7 +274,7 @@ func TestErrors(t *testing.T) {
 	assert.ErrorContains(t, err, "controllerruntime: broadcaster is nil")
 	_, err = Wrap(&fakeManager{config: broken}, nil)
 	assert.ErrorContains(t, err, "controllerruntime: create a client for events")
-	_, err = Wrap(&fakeManager{}, events.NewBroadcasterWithOptions(nil, events.Options{Scope: events.SameController}))
+	_, err = Wrap(&fakeManager{}, newSlow(t, events.Options{Scope: events.SameController}))
 	assert.ErrorContains(t, err, "controllerruntime: add the broadcaster")
 	_, err = newProvider(recorders{}, func(recorder.Provider, string) error { return nil })
 	assert.ErrorContains(t, err, "unknown recorders: error")
@@ -308,6 +308,14 @@ func (slowSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Ev
 	}
 }
 
+// newSlow returns a broadcaster that writes to a slowSink.
+func newSlow(t *testing.T, opts events.Options) *events.Broadcaster {
+	t.Helper()
+	broadcaster, err := events.New(slowSink{}, opts)
+	require.NoError(t, err)
+	return broadcaster
+}
+
 // emitMany emits more events than a slowSink can write in a shutdown.
 func emitMany(mgr manager.Manager) {
 	recorder := mgr.GetEventRecorder("example.com/test")
@@ -320,7 +328,7 @@ func emitMany(mgr manager.Manager) {
 func TestStartReturnsSoonAfterFailure(t *testing.T) {
 	for _, failure := range []error{nil, errors.New("leader election lost")} {
 		synctest.Test(t, func(t *testing.T) {
-			broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{ListLimit: -1})
+			broadcaster := newSlow(t, events.Options{})
 			mgr, err := Wrap(&fakeManager{start: func() error { return failure }}, broadcaster)
 			require.NoError(t, err)
 			emitMany(mgr)
@@ -340,7 +348,7 @@ func TestStartReturnsSoonAfterFailure(t *testing.T) {
 func TestStart(t *testing.T) {
 	starts := 0
 	fake := &fakeManager{start: func() error { starts++; return nil }}
-	broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{ListLimit: -1})
+	broadcaster := newSlow(t, events.Options{})
 	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	mgr, err := Wrap(fake, broadcaster)
 	require.NoError(t, err)

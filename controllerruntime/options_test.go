@@ -238,7 +238,7 @@ func TestGracefulShutdownTimeout(t *testing.T) {
 		{0, failureGrace, failureGrace},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			broadcaster := events.NewBroadcasterWithOptions(slowSink{}, events.Options{ListLimit: -1})
+			broadcaster := newSlow(t, events.Options{})
 			mgr, err := NewManager(newFakeServer().config(), manager.Options{
 				Metrics: server.Options{BindAddress: "0"}, GracefulShutdownTimeout: &tt.timeout,
 			}, broadcaster)

@@ -1,7 +1,6 @@
 package controllerruntime
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +22,6 @@ import (
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/compat/record"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 )
 
 // failureGrace is how long the end of a manager waits for the last writes if the manager
@@ -62,7 +60,9 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 			if err != nil {
 				return nil, err
 			}
-			broadcaster = events.NewBroadcasterWithOptions(compat.NewSink(clientset), withDefaults(events.Options{}))
+			if broadcaster, err = events.New(compat.NewSink(clientset), withDefaults(events.Options{})); err != nil {
+				return nil, err
+			}
 		}
 		r.broadcasters = []*events.Broadcaster{broadcaster}
 		r.legacy = compat.NewBroadcasterFor(broadcaster, compat.Options{})
@@ -93,16 +93,13 @@ func newRecording(config *rest.Config, client *http.Client, broadcaster *events.
 	return r, nil
 }
 
-// withDefaults returns o with the defaults of managers in place of zero values.
-func withDefaults(o events.Options) events.Options {
-	o.ClusterNamespace = cmp.Or(o.ClusterNamespace, corev1.NamespaceDefault)
-	interval := cmp.Or(o.HeartbeatInterval, o.EventTTL/2)
-	if o.HeartbeatInterval == 0 && (interval == 0 || interval > legacybroadcaster.Heartbeat) {
-		interval = max(legacybroadcaster.Heartbeat, o.FirstHeartbeat)
-	}
-	o.HeartbeatInterval = interval
-	o.FirstHeartbeat = cmp.Or(o.FirstHeartbeat, min(legacybroadcaster.FirstHeartbeat, interval))
-	return o
+// withDefaults returns the options of the broadcaster of a manager. They are those of
+// [compat.WithDefaults], except that a manager lists: its role is its own, and can grant that.
+func withDefaults(opts events.Options) events.Options {
+	list := opts.List
+	opts = compat.WithDefaults(opts)
+	opts.List = list
+	return opts
 }
 
 // newClientset returns clients for the API server of config. client can be nil.
@@ -149,7 +146,7 @@ func (p providing[R]) GetEventRecorder(name string) R {
 // interface, and returns an error if the recorders of package events do not implement R.
 func newProvider[R any](r recorders, _ func(_ recorder.Provider, name string) R) (recorder.Provider, error) {
 	p, ok := any(providing[R]{&r}).(recorder.Provider)
-	if want := reflect.TypeFor[R](); !ok || !reflect.TypeFor[events.AnnotatedEventRecorder]().Implements(want) {
+	if want := reflect.TypeFor[R](); !ok || !reflect.TypeFor[events.Recorder]().Implements(want) {
 		return nil, fmt.Errorf("controllerruntime: this version of controller-runtime has unknown recorders: %s", want)
 	}
 	return p, nil

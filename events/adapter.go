@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/apigroup"
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
@@ -28,12 +29,15 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 }
 
 // NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
-// including legacy ones, emit to one broadcaster, which writes through events.k8s.io/v1. For
-// roles that permit core/v1 only, use compat.NewSink. The adapter shuts down when ctx ends.
+// including legacy ones, emit to one broadcaster, which writes as one with the sink of
+// compat.NewSink does: through core/v1 or events.k8s.io/v1. The adapter shuts down when ctx ends.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	a := adapter{NewBroadcaster(&EventSinkImpl{Interface: client.EventsV1()})}
+	a := adapter{NewBroadcaster(&apigroup.Fallback{
+		Events: &EventSinkImpl{Interface: client.EventsV1()},
+		Core:   &apigroup.CoreSink{Interface: client.CoreV1()},
+	})}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	a.log.Store(&logger)
 	context.AfterFunc(ctx, a.Shutdown)

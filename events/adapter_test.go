@@ -7,11 +7,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
-// Recorders of both kinds write through events.k8s.io/v1.
+// Recorders of both kinds write through core/v1, which most programs read, or through events.k8s.io/v1.
 func TestEventBroadcasterAdapter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
@@ -26,15 +29,19 @@ func TestEventBroadcasterAdapter(t *testing.T) {
 		}
 		cancel() // and so it is shut down
 		synctest.Wait()
-		list, err := client.EventsV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		list, err := client.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
 		require.NoError(t, err)
-		assert.Len(t, list.Items, 3)
+		require.Len(t, list.Items, 3)
+		assert.NotZero(t, list.Items[0].FirstTimestamp)
 	})
 }
 
 func TestEventBroadcasterAdapterStartsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset()
+		client.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			return action.GetResource().Group == "", nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", nil)
+		})
 		a := NewEventBroadcasterAdapter(client)
 		a.StartRecordingToSink(nil)
 		a.StartRecordingToSink(nil) // is logged

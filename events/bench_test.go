@@ -25,7 +25,7 @@ func BenchmarkEventf(b *testing.B) {
 // selectors, so that both see the same machine.
 func BenchmarkFilter(b *testing.B) {
 	emitter := func(filter func(series.Key) bool, reason string) func() {
-		broadcaster := NewBroadcasterWithOptions(newServer(), Options{Filter: filter})
+		broadcaster := newBroadcaster(newServer(), Options{Filter: filter})
 		recorder := broadcaster.NewRecorder(testScheme(), controller)
 		pod := testPod(0)
 		emit := func() { recorder.Eventf(pod, nil, "Warning", reason, "Restarting", "note") }

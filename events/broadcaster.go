@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
@@ -19,6 +20,7 @@ import (
 	"github.com/eventseries/eventseries/internal/safelog"
 	"github.com/eventseries/eventseries/internal/sanitize"
 	"github.com/eventseries/eventseries/internal/tracker"
+	"github.com/eventseries/eventseries/internal/wiring"
 )
 
 // Errors of [Broadcaster.StartRecordingToSinkWithContext].
@@ -27,15 +29,18 @@ var (
 	ErrShutDown = errors.New("events: broadcaster is shut down")
 )
 
+var errNoSink = errors.New("events: the broadcaster has no sink")
+
 // Broadcaster records the events of its recorders: it tracks the series that they form, and writes
-// those to a sink. Make one with [NewBroadcaster] or [NewBroadcasterWithOptions]. All methods can
-// be called concurrently, and at any time: events that are emitted before the start wait, and
-// events that are emitted after [Broadcaster.Shutdown] are counted as dropped.
+// those to a sink. Make one with [NewBroadcaster] or [New]. All methods can be called concurrently,
+// and at any time: events that are emitted before the start wait, and events that are emitted after
+// the end are counted as dropped. The end is [Broadcaster.Shutdown], or that of the context of the
+// start, see [Broadcaster.StartRecordingToSinkWithContext].
 type Broadcaster struct {
-	sink    EventSink
-	opts    Options
-	invalid error // what is wrong with the options
-	clock   clock.WithTicker
+	sink  EventSink
+	opts  Options
+	wired wiring.Sink // of packages of this project
+	clock clock.WithTicker
 
 	tracker  *tracker.Tracker
 	lists    *lists
@@ -44,47 +49,54 @@ type Broadcaster struct {
 	nameless sync.Once // the line about an object without a name
 	report   reporter
 	limiter  *rate.Limiter
-	telling  sync.Map // the goroutines that call OnDrop, see tell
+	drops    drops
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
 
 	mu           sync.Mutex // guards what follows
 	shuttingDown bool
-	shutDown     chan struct{} // closed when Shutdown has ended
+	shutDown     chan struct{} // closed when the first shutdown has ended
+	left         error         // of that one; guarded by shutDown
 }
 
-// NewBroadcaster returns a broadcaster with default options. See [NewBroadcasterWithOptions].
-func NewBroadcaster(sink EventSink) *Broadcaster {
-	return NewBroadcasterWithOptions(sink, Options{})
+// NewBroadcaster returns a broadcaster with default options that writes to sink. See [New].
+func NewBroadcaster(sink EventSink) *Broadcaster { return newBroadcaster(sink, Options{}) }
+
+// New returns a broadcaster that writes to sink once it is started. It starts no goroutine before. If
+// sink is nil, or options are invalid, it returns an error that names each of them, with its value.
+func New(sink EventSink, opts Options) (*Broadcaster, error) {
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	if sink == nil {
+		return nil, errNoSink
+	}
+	return newBroadcaster(sink, opts), nil
 }
 
-// NewBroadcasterWithOptions returns a broadcaster that writes to sink once it is
-// started. It starts no goroutine before. If the options are invalid, the start
-// returns an error that names each invalid one, with its value.
-func NewBroadcasterWithOptions(sink EventSink, opts Options) *Broadcaster {
-	b := &Broadcaster{sink: sink, opts: opts.withDefaults(), shutDown: make(chan struct{})}
-	if b.invalid = opts.validate(); b.invalid != nil {
-		// It will never write, but it must accept events.
-		b.opts = Options{OnDrop: opts.OnDrop, Clock: opts.Clock, Filter: opts.Filter}.withDefaults()
+// newBroadcaster returns a broadcaster with valid options.
+func newBroadcaster(sink EventSink, opts Options) *Broadcaster {
+	b := &Broadcaster{sink: sink, shutDown: make(chan struct{})}
+	if wired, ok := sink.(*wiring.Sink); ok {
+		b.wired, b.sink = *wired, wired.EventSink
+		opts.workers, opts.clock, opts.listLimit = wired.MaxInFlight, wired.Clock, wired.ListLimit
 	}
-	if sink, ok := sink.(interface{ MaxInFlight() int }); ok {
-		b.opts.workers = sink.MaxInFlight() // that of package eventstest: a history is always the same
-	}
-	b.clock = b.opts.Clock
+	b.opts = opts.withDefaults()
+	b.clock = b.opts.clock
 	b.limiter = newLimiter(b.opts)
-	b.lists = newLists(b, sink)
+	b.lists = newLists(b, b.sink)
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.report = newReporter(b)
 	b.watchers.all = make(map[chan *eventsv1.Event]struct{})
-	b.counters.writes, b.counters.durations = make(map[WriteKey]uint64), make(map[string]Histogram)
+	b.counters.requests = make(map[requestKey]*requestCount)
 	return b
 }
 
 // NewRecorder returns a recorder that emits events in the name of a controller. scheme knows the
 // kinds of objects without a TypeMeta. It can be nil if all have one, or have types of client-go's
 // scheme, which is the second choice. If the API server would reject the name, NewRecorder repairs
-// it and logs that. The recorder is also an [AnnotatedEventRecorder]. It can be used concurrently.
+// it and logs that. The result is a [Recorder]. It can be used concurrently.
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) EventRecorderLogger {
 	return b.NewRecorderWithOptions(scheme, reportingController, RecorderOptions{})
 }
@@ -92,7 +104,7 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController st
 // RecorderOptions of a recorder. The zero value is the default.
 type RecorderOptions struct {
 	// DistinctNotes is how many series can differ in their notes alone, for controllers whose
-	// notes distinguish their events, like those of the legacy recorder. If zero, none.
+	// notes distinguish their events, like those of the legacy recorder. If zero or negative, none.
 	//
 	// Further notes share one series, whose note begins with "(combined from similar events): ".
 	// The recorder then formats each note.
@@ -107,7 +119,7 @@ type RecorderOptions struct {
 
 // NewRecorderWithOptions is [Broadcaster.NewRecorder] for a recorder with options of its own, or
 // to use annotations without a type assertion: NewRecorder returns a type of client-go.
-func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) AnnotatedEventRecorder {
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts RecorderOptions) Recorder {
 	id, repairs := sanitize.NewIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		// Programs can make a recorder for each reconciliation.
@@ -139,19 +151,16 @@ func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 // StartRecordingToSinkWithContext starts to write events to the sink, including those
 // that were emitted before. It logs to the logger of ctx.
 //
-// When ctx ends, the broadcaster writes what the server does not know yet, and still accepts
-// events. It writes for [Options].ShutdownTimeout and then stops; a later
-// [Broadcaster.Shutdown] writes the rest. So call Shutdown when the last emitter has ended,
-// and not when it is asked to end.
+// When ctx ends, the broadcaster writes what the server does not know yet, and still accepts and
+// writes events for [Options].ShutdownTimeout, because emitters can end later. Then it is shut down,
+// see [Broadcaster.ShutdownWithContext]. So call that when the last emitter has ended, and before that
+// time has passed.
 //
-// It returns an error if the options are invalid or there is no sink, [ErrStarted] if
-// the broadcaster was started before, and [ErrShutDown] if it was shut down.
+// It returns an error if there is no sink, [ErrStarted] if the broadcaster was started before, and
+// [ErrShutDown] if it was shut down.
 func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error {
-	if b.invalid != nil {
-		return fmt.Errorf("events: cannot start: %w", b.invalid)
-	}
 	if b.sink == nil {
-		return errors.New("events: cannot start: no sink")
+		return errNoSink
 	}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	if err := b.start(ctx, logger); err != nil {
@@ -182,7 +191,8 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 // Start is [Broadcaster.StartRecordingToSinkWithContext] for programs under a manager
 // of controller-runtime: `mgr.Add(broadcaster)` starts it with the manager, or in the
 // scope [SameController] when the leader is elected. It returns when ctx ends. Call
-// [Broadcaster.Shutdown] after the manager has returned.
+// [Broadcaster.Shutdown] after the manager has returned, which can take its GracefulShutdownTimeout:
+// [Options].ShutdownTimeout should not be shorter.
 //
 // It is no error if the broadcaster was started before, for example by the events of
 // leader election through package compat. Then Start only waits for the end of ctx.
@@ -199,40 +209,49 @@ func (b *Broadcaster) Start(ctx context.Context) error {
 func (b *Broadcaster) NeedLeaderElection() bool { return b.opts.Scope == SameController }
 
 // outlive writes what the server does not know when ctx ends, because many processes end
-// soon afterwards, without Shutdown. It stops d some time later.
+// soon afterwards, without Shutdown. It shuts the broadcaster down some time later.
 func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 	select {
 	case <-ctx.Done():
 	case <-d.ctx.Done():
 		return
 	}
-	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // Shutdown reports what is left
+	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // the shutdown reports what is left
 	if d.sleep(d.ctx, b.opts.ShutdownTimeout) != nil {
-		return
+		return // Shutdown has time of its own
 	}
-	b.mu.Lock()
-	stops := !b.shuttingDown // otherwise Shutdown has time of its own
-	if stops {
-		d.cancel()
-	}
-	b.mu.Unlock()
-	if stops {
-		b.report.lost(b.logger(), nil, nil, true)
-	}
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	go func() { _ = b.ShutdownWithContext(over) }() // which waits for this goroutine
 }
 
-// Shutdown ends the intake, writes what the server does not know yet, including the current counts
-// of ongoing series, and stops. It returns after [Options].ShutdownTimeout at the latest, and logs
-// and counts what is left. A second call waits for the first one, at most for as long.
+// Shutdown is [Broadcaster.ShutdownWithContext] with a context that ends after
+// [Options].ShutdownTimeout. It logs the error.
 func (b *Broadcaster) Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), b.opts.ShutdownTimeout)
 	defer cancel()
+	_ = b.ShutdownWithContext(ctx) // which logs
+}
+
+// ShutdownWithContext ends the intake, writes what the server does not know yet, including the current
+// counts of ongoing series, and stops. It ends earlier if the server handles nothing any more. What is
+// left, and what is emitted later, is logged, and counted in [Stats].Dropped.
+//
+// It returns at the deadline of ctx, or 1.5 seconds after ctx is canceled, at the latest. Requests are cut
+// off before the deadline, by a tenth of the time and at most 1.5 seconds, so that they can return. If
+// series are left, the error has their number, and why: it matches the error of ctx if that was too
+// short.
+//
+// A further call waits for the first one, until ctx ends, and returns the error of that one.
+func (b *Broadcaster) ShutdownWithContext(ctx context.Context) error {
 	b.mu.Lock()
 	if b.shuttingDown {
 		b.mu.Unlock()
-		// With a timeout, because the first call can wait for a handler that makes the second.
-		_ = waitFor(ctx, b.shutDown)
-		return
+		// With a context, because the first call can wait for a handler that makes the second.
+		if err := waitFor(ctx, b.shutDown); err != nil {
+			return fmt.Errorf("events: another shutdown has not ended: %w", err)
+		}
+		return b.left
 	}
 	b.shuttingDown = true
 	d := b.dispatcher.Load()
@@ -242,34 +261,61 @@ func (b *Broadcaster) Shutdown() {
 	logger := b.logger()
 	b.tracker.Seal(tracker.DropShutdown)
 	handled := b.watchers.close()
+	cause := errors.New("the broadcaster has not been started")
 	if d != nil {
-		b.finish(ctx, logger, d)
+		cause = b.finish(ctx, logger, d)
 	}
-	b.drop(logger, nil, b.tracker.Clear(tracker.DropShutdown, b.clock.Now()))
+	drops := b.tracker.Clear(tracker.DropShutdown, b.clock.Now())
+	if cause == nil {
+		cause = errors.New("the server does not store them")
+	}
+	if len(drops) > 0 {
+		b.left = fmt.Errorf("events: %d series were left when the broadcaster was shut down: %w", len(drops), cause)
+	}
+	b.drop(logger, nil, drops)
 	b.report.lost(logger, nil, nil, true)
-	if err := waitFor(ctx, handled); err != nil {
+	end, cancel := endOf(ctx, 0)
+	defer cancel()
+	if err := waitFor(end, handled); err != nil {
 		logger.Error(err, "An event handler hangs")
 	}
+	if err := b.drops.wait(end); err != nil {
+		logger.Error(err, "OnDrop hangs")
+	}
+	if b.wired.Ended != nil {
+		b.wired.Ended()
+	}
 	stats := b.Stats()
-	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "writes", fmt.Sprint(stats.Writes), "dropped", stats.Dropped)
+	logger.V(2).Info("Stopped recording events", "occurrences", stats.Occurrences, "dropped", stats.Dropped)
+	return b.left
 }
 
-// finish writes what the server does not know yet, and stops d.
-func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) {
-	grace := min(b.opts.ShutdownTimeout/10, hopeless) // for the end of requests that are cut off
-	writing, stop := context.WithTimeout(ctx, b.opts.ShutdownTimeout-grace)
+// endOf returns a context that ends before the deadline of ctx, or a moment after ctx if that was
+// canceled, so that what is cut off can return.
+func endOf(ctx context.Context, before time.Duration) (end context.Context, cancel context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	switch {
+	case errors.Is(ctx.Err(), context.Canceled):
+		return context.WithTimeout(context.WithoutCancel(ctx), hopeless)
+	case ok:
+		return context.WithDeadline(ctx, deadline.Add(-before))
+	default:
+		return context.WithCancel(ctx)
+	}
+}
+
+// finish writes what the server does not know yet, and stops d. It returns why something is left, nil if
+// nothing is, or the server does not store it.
+func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) (cause error) {
+	var grace time.Duration // half for the end of requests that are cut off, and half for OnDrop
+	writing, stop := ctx, func() {}
+	if deadline, ok := ctx.Deadline(); ok {
+		grace = min(time.Until(deadline)/10, hopeless)
+		writing, stop = context.WithDeadline(ctx, deadline.Add(-grace))
+	}
 	defer stop()
 	flushing, cancel := context.WithCancelCause(writing)
 	defer cancel(nil)
-	if d.ctx.Err() != nil {
-		// It was stopped after its context had ended. Its last requests must return before
-		// others are made for the same series.
-		if err := waitFor(flushing, ended(&d.goroutines)); err != nil {
-			logger.Error(err, "A sink hangs")
-			return
-		}
-		d = b.startDispatcher()
-	}
 	d.beginShutdown()
 	if b.detached() == nil {
 		d.goroutines.Go(func() {
@@ -279,22 +325,28 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 		})
 		if err := b.Flush(flushing); err != nil {
 			logger.Error(err, "Events were left when the broadcaster was shut down")
+			cause = errors.Unwrap(err)
 		}
+	} else {
+		cause = errors.New("the sink is detached")
 	}
 	cancel(nil)
 	d.cancel()
-	if err := waitFor(ctx, ended(&d.goroutines)); err != nil {
+	end, stop := endOf(ctx, grace/2)
+	defer stop()
+	if err := waitFor(end, ended(&d.goroutines)); err != nil {
 		logger.Error(err, "A sink hangs")
 	}
+	return cause
 }
 
 // detached returns a channel that is closed when the sink can be used again, or nil if it
 // can be used.
 func (b *Broadcaster) detached() <-chan struct{} {
-	if sink, ok := b.sink.(detachable); ok {
-		return sink.Detached()
+	if b.wired.Detached == nil {
+		return nil
 	}
-	return nil
+	return b.wired.Detached()
 }
 
 // logger returns the logger of the context with which the broadcaster was started.

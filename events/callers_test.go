@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	goruntime "runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -102,27 +103,25 @@ func TestCallbacksThatEmit(t *testing.T) {
 	})
 }
 
-// Who emits in OnDrop, which is forbidden, does not call it again. What is dropped is counted.
+// Who emits in OnDrop, which is forbidden, is called for what is lost then, and not within the call.
 func TestOnDropThatEmits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var w, other *world
-		calls := 0
+		var w *world
+		calls, depth := 0, 0
 		w = newWorld(t, Options{OnDrop: func(Drop) {
 			calls++
-			for range 2 {
+			depth++
+			assert.Equal(t, 1, depth)
+			if calls <= 10 {
 				w.emit(0)
 			}
-			other.emit(0)
+			depth--
 		}})
-		other = newWorld(t, Options{OnDrop: func(Drop) { w.emit(0) }})
 		w.broadcaster.Shutdown()
-		other.broadcaster.Shutdown()
-		for range 3 {
-			w.emit(0)
-		}
-		assert.Equal(t, 3, calls)
-		assert.Len(t, other.dropped(), 3, "another broadcaster reports its own")
-		assert.EqualValues(t, 3*4, w.broadcaster.Stats().Dropped[DropShutdown])
+		w.emit(0)
+		synctest.Wait()
+		assert.Equal(t, 11, calls)
+		w.assertAccounted(t)
 	})
 }
 
@@ -132,24 +131,56 @@ func TestOnDropThatPanics(t *testing.T) {
 		for range 100 {
 			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		}
+		synctest.Wait()
 		assert.Equal(t, 100, calls)
 		assert.Len(t, w.logs.with("Caught a panic", "OnDrop", "drop that", "callers_test.go"), 1, "not one for each")
 	})
 	inBubble(t, Options{OnDrop: func(Drop) { panic(panickingPanic{}) }}, func(t *testing.T, w *world) {
 		w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		synctest.Wait()
 		assert.Len(t, w.logs.with("Caught a panic", "OnDrop", "panickingPanic"), 1)
 	})
 }
 
-func TestOnDropRunsConcurrently(t *testing.T) {
-	var calls atomic.Int32
-	onDrop := func(Drop) { calls.Add(1); time.Sleep(time.Second) }
-	inBubble(t, Options{OnDrop: onDrop}, func(t *testing.T, w *world) {
-		for range 50 {
+// One goroutine calls OnDrop, for which no emitter waits. What waits for it is bounded.
+func TestOnDropIsSlow(t *testing.T) {
+	calls, running := 0, 0
+	onDrop := func(Drop) {
+		running++
+		assert.Equal(t, 1, running)
+		time.Sleep(time.Second)
+		calls++
+		running--
+	}
+	const dropQueue = 2 * 65536
+	inBubble(t, Options{OnDrop: onDrop, Capacity: 10}, func(t *testing.T, w *world) {
+		w.unaccounted = true
+		began := time.Now()
+		for range 100 {
 			go w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
 		}
-		time.Sleep(2 * time.Second)
-		assert.EqualValues(t, 50, calls.Load())
+		synctest.Wait()
+		assert.Zero(t, time.Since(began))
+		time.Sleep(100 * time.Second)
+		synctest.Wait()
+		assert.Equal(t, 100, calls)
+		for range dropQueue + 100 {
+			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		}
+		time.Sleep(2 * dropQueue * time.Second)
+		synctest.Wait()
+		assertBetween(t, dropQueue+100, dropQueue+101, calls) // one is in the call meanwhile
+		assert.EqualValues(t, dropQueue+200, w.broadcaster.Stats().Dropped[DropInvalidObject])
+	})
+}
+
+func TestOnDropThatEndsItsGoroutine(t *testing.T) {
+	inBubble(t, Options{OnDrop: func(Drop) { goruntime.Goexit() }}, func(t *testing.T, w *world) {
+		for range 3 {
+			w.recorder.Eventf(nil, nil, "Normal", "Tested", "Testing", "note")
+		}
+		synctest.Wait()
+		assert.Len(t, w.dropped(), 3)
 	})
 }
 
@@ -222,7 +253,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 		logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(out), textlogger.Verbosity(4)))
 		s := newLister()
 		s.script(failing("list", errors.New(hostileText)))
-		b := NewBroadcasterWithOptions(s, Options{ListLimit: math.MaxInt, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
+		b := newBroadcaster(s, Options{listLimit: math.MaxInt, ReportingInstance: hostileText, OnDrop: func(Drop) { panic(hostileText) }})
 		guardedLogger := safelog.Guard(logger)
 		b.log.Store(&guardedLogger)
 		recorder := b.NewRecorder(testScheme(), "two words"+hostileText)
@@ -245,7 +276,7 @@ func TestHostileInputInTheLog(t *testing.T) {
 			pod.Name += hostileText
 			pod.Labels = map[string]string{hostileText: hostileText}
 			for _, eventtype := range []string{"Warning", hostileText} {
-				recorder.(AnnotatedEventRecorder).AnnotatedEventf(pod, testPod(0), map[string]string{hostileText: hostileText, "example.com/a": hostileText},
+				recorder.(Recorder).AnnotatedEventf(pod, testPod(0), map[string]string{hostileText: hostileText, "example.com/a": hostileText},
 					eventtype, "Reason"+hostileText, "Action"+hostileText, "%s", hostileText)
 			}
 			recorder.Eventf(nil, nil, "Normal", "R", "A", hostileText)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -105,7 +104,7 @@ func TestWallClockIsSet(t *testing.T) {
 	tell := func(t *testing.T, sets map[int]time.Duration) (told []string) {
 		synctest.Test(t, func(t *testing.T) {
 			begin, machine := time.Now(), newMachineClock()
-			w := newWorld(t, Options{Clock: machine})
+			w := newWorld(t, Options{clock: machine})
 			w.start(t)
 			ninetyMinutes(w, func(minute int) { machine.setBy(sets[minute]) })
 			synctest.Wait()
@@ -164,7 +163,7 @@ func TestMachineIsSuspended(t *testing.T) {
 			runBubble(t, fmt.Sprint(by, " after ", after), func(t *testing.T) {
 				machine := newMachineClock()
 				machine.setBy(-by)
-				w := newWorld(t, Options{Clock: machine, EventTTL: time.Hour})
+				w := newWorld(t, Options{clock: machine, EventTTL: time.Hour})
 				w.server.api.Clock = wallServer{machine}
 				w.start(t)
 				w.loop(int(after/(5*time.Second)), 5*time.Second)
@@ -193,7 +192,7 @@ func TestWallClockIsSetInAnOutage(t *testing.T) {
 		for _, by := range []time.Duration{-time.Hour, time.Hour} {
 			runBubble(t, fmt.Sprintf("%d %v", code, by), func(t *testing.T) {
 				machine := newMachineClock()
-				w := newWorld(t, Options{Clock: machine})
+				w := newWorld(t, Options{clock: machine})
 				w.server.script(once(statusError(code, retryAfter)))
 				w.start(t)
 				begin := time.Now()
@@ -228,7 +227,7 @@ func statesOf(t *testing.T, w *world) (states []string) {
 func TestProcessIsStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		clock := clocktesting.NewFakeClock(time.Now())
-		w := newWorld(t, Options{Clock: clock})
+		w := newWorld(t, Options{clock: clock})
 		w.start(t)
 		for range 27 { // its heartbeat is overdue as well then
 			w.emit(0)
@@ -242,7 +241,7 @@ func TestProcessIsStopped(t *testing.T) {
 		clock.FakePassiveClock.SetTime(clock.Now().Add(time.Hour)) // without timers
 		w.emit(0)
 		w.emit(1)
-		clock.Step(0)
+		clock.Step(1)
 		synctest.Wait()
 		list := w.server.list()
 		require.Len(t, list, 2)
@@ -252,63 +251,4 @@ func TestProcessIsStopped(t *testing.T) {
 		w.broadcaster.Shutdown()
 		w.assertAccounted(t)
 	})
-}
-
-// countdownClock is a fake clock that is stepped when it is used for the nth time from
-// now.
-type countdownClock struct {
-	*clocktesting.FakeClock
-	n    atomic.Int64
-	step time.Duration
-}
-
-func (c *countdownClock) use() {
-	if c.n.Add(-1) == 0 {
-		c.Step(c.step)
-	}
-}
-
-func (c *countdownClock) Now() time.Time {
-	c.use()
-	return c.FakeClock.Now()
-}
-
-func (c *countdownClock) Since(t time.Time) time.Duration {
-	c.use()
-	return c.FakeClock.Since(t)
-}
-
-func (c *countdownClock) NewTimer(d time.Duration) clock.Timer {
-	c.use()
-	return c.FakeClock.NewTimer(d)
-}
-
-// A test of a controller steps its fake clock while the recorder works. A timer of a fake
-// clock does not fire if it is due when it is set.
-func TestFakeClockIsSteppedAtAnyMoment(t *testing.T) {
-	for _, step := range []time.Duration{7 * time.Minute, time.Minute, 5 * time.Millisecond, 1} {
-		stepped := true
-		for n := int64(1); stepped; n++ {
-			synctest.Test(t, func(t *testing.T) {
-				clock := &countdownClock{FakeClock: clocktesting.NewFakeClock(time.Now()), step: step}
-				w := newWorld(t, Options{Clock: clock})
-				w.start(t)
-				w.emitAs(corev1.EventTypeWarning, 0)
-				w.emitAs(corev1.EventTypeWarning, 0)
-				synctest.Wait()
-				end := clock.FakeClock.Now().Add(series.FinishAfter)
-				clock.n.Store(n)
-				w.emitAs(corev1.EventTypeWarning, 1)
-				synctest.Wait()
-				stepped = clock.n.Load() <= 0
-				clock.n.Store(0)
-				if rest := end.Sub(clock.FakeClock.Now()); rest > 0 {
-					clock.Step(rest)
-					synctest.Wait()
-				}
-				assert.Equal(t, "Finished x2", statesOf(t, w)[0], "a step of %v, %d", step, n)
-				w.broadcaster.Shutdown()
-			})
-		}
-	}
 }

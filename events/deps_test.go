@@ -50,8 +50,8 @@ func TestWhoImportsPrometheusAndEventstest(t *testing.T) {
 
 func TestImportsRunOneWay(t *testing.T) {
 	tracker := []string{"internal/tracker", "internal/schedule", "heartbeat", "series", "internal/eventtext"}
-	events := append([]string{"events", "internal/eventclient", "internal/legacyrecorder", "internal/safelog",
-		"internal/filter", "internal/reference", "internal/sanitize"}, tracker...)
+	events := append([]string{"events", "internal/eventclient", "internal/legacyrecorder", "internal/safelog", "internal/wiring",
+		"internal/apigroup", "internal/filter", "internal/reference", "internal/sanitize"}, tracker...)
 	for pkg, may := range map[string][]string{
 		"series":               {"series", "internal/eventtext"},
 		"internal/tracker":     tracker,
@@ -64,9 +64,9 @@ func TestImportsRunOneWay(t *testing.T) {
 		"events":               events,
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
-		"compat":               append([]string{"compat", "internal/apigroup", "internal/legacybroadcaster"}, events...),
+		"compat":               append([]string{"compat", "internal/legacybroadcaster"}, events...),
 		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/eventtext", "internal/safelog"},
-		"compat/record":        append([]string{"compat", "compat/record", "internal/apigroup", "internal/legacybroadcaster"}, events...),
+		"compat/record":        append([]string{"compat", "compat/record", "internal/legacybroadcaster"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {
 			var got []string

@@ -23,14 +23,13 @@ import (
 const requestTimeout = 30 * time.Second
 
 // newLimiter returns the limiter of Options.QPS. Package rate computes delays that overflow if they are
-// longer than some years. The burst is an int.
+// longer than some years.
 func newLimiter(opts Options) *rate.Limiter {
 	if opts.QPS < 0 || opts.QPS > math.MaxInt32/2 {
 		return rate.NewLimiter(rate.Inf, 0)
 	}
 	qps := max(float64(opts.QPS), 1/series.MaxDuration.Seconds())
-	// Twice the rate, as client-go has it by default.
-	return rate.NewLimiter(rate.Limit(qps), max(1, int(2*qps)))
+	return rate.NewLimiter(rate.Limit(qps), opts.Burst)
 }
 
 // dispatcher makes the requests that the tracker wants, from its start to its stop: when the
@@ -84,8 +83,6 @@ func (d *dispatcher) poke() {
 
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
-	deadline := timer{clock: d.b.clock}
-	defer deadline.stop()
 	for d.ctx.Err() == nil {
 		detached := d.b.detached()
 		w, wake := d.next(detached != nil)
@@ -93,12 +90,14 @@ func (d *dispatcher) run() {
 			d.goroutines.Go(func() { d.work(w) })
 			continue
 		}
+		deadline, stop := d.b.timer(earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false)))
 		select {
-		case <-deadline.set(earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false))):
+		case <-deadline:
 		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
 		}
+		stop()
 	}
 }
 
@@ -282,6 +281,15 @@ func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.R
 		_ = err.Error() // the logger calls it later
 	}
 	return classify(err, creates), err
+}
+
+// timer returns a channel that receives at the given time, until stop is called. It is nil if at is zero.
+func (b *Broadcaster) timer(at time.Time) (c <-chan time.Time, stop func() bool) {
+	if at.IsZero() {
+		return nil, func() bool { return false }
+	}
+	timer := b.clock.NewTimer(at.Sub(b.clock.Now()))
+	return timer.C(), timer.Stop
 }
 
 // sleep waits. It returns the error of ctx if that ends before.

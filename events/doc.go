@@ -22,13 +22,17 @@
 // Event while the server keeps that. With the default options a hot loop takes three requests, and
 // two more per hour.
 //
-// Call [Broadcaster.Shutdown] after the last emitter has returned. In a program that
-// uses controller-runtime that is after mgr.Start returns.
+// Call [Broadcaster.Shutdown] after the last emitter has returned, or
+// [Broadcaster.ShutdownWithContext] for a deadline and an error. In a program that uses
+// controller-runtime that is after mgr.Start returns.
+//
+// [New] makes a broadcaster with [Options], such as a [Filter]. NewSink of package compat returns a sink
+// that suits most readers of Events, and package events/metrics a Prometheus collector.
 //
 // # Guarantees
 //
-//   - Eventf does not wait for the network or for event handlers, and starts no
-//     goroutine. It does not panic, whatever its arguments are.
+//   - Eventf does not wait for the network, for event handlers, or for [Options].OnDrop. It does not
+//     panic, whatever its arguments are.
 //   - Every occurrence reaches the server, or the recorder drops it: counts it in [Stats].Dropped,
 //     passes it to [Options].OnDrop, and logs it, at most once per hour and reason. An outage of
 //     the server drops nothing while [Options].Capacity suffices. What [Options].Filter excludes
@@ -39,7 +43,8 @@
 //     one. A patch that the server applies late fails instead of overwriting newer data. If
 //     several processes write to one Event, the recorder adds up their counts.
 //   - [Options].Capacity bounds the memory. The limits of requests in flight, of slow
-//     requests, and the number of event handlers bound the goroutines.
+//     requests, and the number of event handlers bound the goroutines. A broadcaster whose context
+//     has ended, or that is shut down, leaves nothing.
 //   - The recorder repairs what the API server would reject: it truncates values that
 //     are too long, and replaces invalid and missing ones.
 //   - Each namespace is a client of its own. If the server denies the requests for one,

@@ -1,8 +1,8 @@
 package events
 
 import (
-	"bytes"
-	"runtime"
+	"context"
+	"sync"
 
 	"k8s.io/klog/v2"
 
@@ -45,7 +45,7 @@ type Drop struct {
 	Count int
 }
 
-// drop passes losses to OnDrop, and has the reporter log them. The tracker has counted them. err is
+// drop has losses passed to OnDrop, and has the reporter log them. The tracker has counted them. err is
 // the response of the server, if that is why. The caller holds no lock.
 //
 // The dispatcher logs the sums that are due later. When it has stopped, Shutdown logs them, and
@@ -55,25 +55,61 @@ func (b *Broadcaster) drop(logger klog.Logger, err error, drops []tracker.Drop) 
 		return
 	}
 	if b.opts.OnDrop != nil {
-		b.tell(logger, drops)
+		b.tell(drops)
 	}
 	if next := b.report.lost(logger, err, drops, false); !next.IsZero() {
 		b.poke()
 	}
 }
 
-// tell passes losses to OnDrop, unless OnDrop causes them itself: it would call itself without end.
-func (b *Broadcaster) tell(logger klog.Logger, drops []tracker.Drop) {
-	stack := make([]byte, 64) // which begins with "goroutine 7 "
-	id := string(bytes.Fields(stack[:runtime.Stack(stack, false)])[1])
-	if _, isNested := b.telling.LoadOrStore(id, true); isNested {
+// drops are losses on their way to OnDrop. One goroutine at a time calls that. So it is not called
+// concurrently, and delays nobody.
+type drops struct {
+	mu    sync.Mutex
+	queue []tracker.Drop
+	told  chan struct{} // closed when OnDrop has returned for all; nil if there is no goroutine
+}
+
+// tell has losses passed to OnDrop.
+func (b *Broadcaster) tell(losses []tracker.Drop) {
+	x := &b.drops
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	// At least what a shutdown can lose at once. More wait if OnDrop hangs, or emits events that are lost.
+	room := 2*max(b.opts.Capacity, tracker.Options{}.WithDefaults().Capacity) - len(x.queue)
+	x.queue = append(x.queue, losses[:min(max(room, 0), len(losses))]...)
+	if x.told == nil {
+		x.told = make(chan struct{})
+		go b.tellNext()
+	}
+}
+
+// tellNext calls OnDrop with the next loss. Another goroutine has the one after that, because OnDrop can end
+// this one, as FailNow of a test does.
+func (b *Broadcaster) tellNext() {
+	x := &b.drops
+	x.mu.Lock()
+	if len(x.queue) == 0 {
+		close(x.told)
+		x.queue, x.told = nil, nil
+		x.mu.Unlock()
 		return
 	}
-	defer b.telling.Delete(id)
-	for _, d := range drops {
-		func() {
-			defer b.recoverAndLog(logger, "OnDrop")
-			b.opts.OnDrop(Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
-		}()
+	d := x.queue[0]
+	x.queue = x.queue[1:]
+	x.mu.Unlock()
+	defer func() { go b.tellNext() }()
+	defer b.recoverAndLog(b.logger(), "OnDrop")
+	b.opts.OnDrop(Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
+}
+
+// wait waits until OnDrop has returned for all losses.
+func (x *drops) wait(ctx context.Context) error {
+	x.mu.Lock()
+	told := x.told
+	x.mu.Unlock()
+	if told == nil {
+		return nil
 	}
+	return waitFor(ctx, told)
 }

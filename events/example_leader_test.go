@@ -38,10 +38,14 @@ func Example_leaderElection() {
 
 // lead is the program of a replica.
 func lead(clientset kubernetes.Interface, replica string) {
-	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
+	broadcaster, err := events.New(&events.EventSinkImpl{Interface: clientset.EventsV1()}, events.Options{
 		Scope:             events.SameController,
 		ReportingInstance: replica,
 	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer broadcaster.Shutdown()
 	recorder := broadcaster.NewRecorder(scheme.Scheme, "example.com/scheduler")
 

@@ -158,7 +158,7 @@ func TestExtremeRequestRates(t *testing.T) {
 		{1e30, 0},
 		{math.MaxFloat32, 0},
 	} {
-		limiter := newLimiter(Options{QPS: tt.qps})
+		limiter := newLimiter(Options{QPS: tt.qps}.withDefaults())
 		assert.Zero(t, limiter.ReserveN(now, 1).DelayFrom(now), tt.qps)
 		assert.Equal(t, tt.max, limiter.ReserveN(now, 1).DelayFrom(now).Round(time.Second), tt.qps)
 	}

@@ -41,29 +41,26 @@ type EventLister interface {
 	List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error)
 }
 
-// detachable is a sink that cannot be used at times, such as that of compat/record while
-// nothing is recorded. Events wait for it.
-type detachable interface {
-	// Detached returns a channel that is closed when the sink can be used again. It is nil
-	// if it can be used.
-	Detached() <-chan struct{}
+// Recorder emits events, also with annotations. All recorders of this package implement it. It
+// satisfies EventRecorder of controller-runtime's package recorder.
+type Recorder interface {
+	EventRecorderLogger
+	AnnotatedEventRecorder
 }
 
-// AnnotatedEventRecorder emits events with annotations. All recorders of this package
-// implement it. It is also an EventRecorder of controller-runtime's package recorder. client-go
-// has an interface with this name and AnnotatedEventf since v0.37.
+// AnnotatedEventRecorder emits events with annotations. It is client-go's interface, which has this
+// name since v0.37.
 type AnnotatedEventRecorder interface {
-	EventRecorderLogger
 	// AnnotatedEventf is Eventf with annotations. The create request carries those of
 	// the first occurrence; later writes merge those of later occurrences into them.
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
 var (
-	_ EventBroadcaster       = (*Broadcaster)(nil)
-	_ AnnotatedEventRecorder = (*recorder)(nil)
-	_ EventSink              = (*EventSinkImpl)(nil)
-	_ EventLister            = (*EventSinkImpl)(nil)
+	_ EventBroadcaster = (*Broadcaster)(nil)
+	_ Recorder         = (*recorder)(nil)
+	_ EventSink        = (*EventSinkImpl)(nil)
+	_ EventLister      = (*EventSinkImpl)(nil)
 )
 
 // FakeRecorder is client-go's recorder for tests. It sends events to a channel of

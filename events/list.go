@@ -24,8 +24,8 @@ import (
 
 // The API server has no watch cache for Events. For a list it reads all of them from etcd and
 // decodes them, whatever the list selects: 20 microseconds of CPU for each. To count them takes a
-// hundredth of that. So a process asks how many Events there are, and lists if they are no more
-// than Options.ListLimit. It is no loss if it does not: readers take what is left for Unknown.
+// hundredth of that. So a process asks how many Events there are, and lists if they are few.
+// It is no loss if it does not: readers take what is left for Unknown.
 //
 // defaultListLimit is the default in the scope SameInstance, and the length of four pages. In
 // SameController, of which a large cluster has some hundreds of processes, it is the default of Capacity.
@@ -66,7 +66,7 @@ func newLists(b *Broadcaster, sink EventSink) *lists {
 		b: b, wake: make(chan struct{}, 1), jitter: jitter,
 		identities: lru.New(schedule.MaxRemembered), known: lru.New(schedule.MaxRemembered),
 	}
-	if lister, ok := sink.(EventLister); ok && b.opts.ListLimit >= 0 {
+	if lister, ok := sink.(EventLister); ok && b.opts.listLimit >= 0 {
 		l.from = lister
 	}
 	return l
@@ -98,7 +98,7 @@ func (l *lists) add(controller string) {
 		return
 	}
 	l.known.Add(controller, nil)
-	if l.b.opts.Scope == SameInstance && l.b.opts.ListLimit < math.MaxInt {
+	if l.b.opts.Scope == SameInstance && l.b.opts.listLimit < math.MaxInt {
 		now = now.Add(rand.N(l.b.opts.EventTTL / 2))
 	}
 	namespaces := l.b.opts.Namespaces
@@ -107,7 +107,7 @@ func (l *lists) add(controller string) {
 	}
 	for _, namespace := range namespaces {
 		l.putLocked(&list{
-			controller: controller, namespace: namespace, at: now, until: now.Add(l.b.opts.EventTTL), counted: l.b.opts.ListLimit == math.MaxInt,
+			controller: controller, namespace: namespace, at: now, until: now.Add(l.b.opts.EventTTL), counted: l.b.opts.listLimit == math.MaxInt,
 		})
 	}
 	select {
@@ -133,8 +133,6 @@ func (l *lists) next(now time.Time) (next *list, at time.Time) {
 
 // run makes lists until d is stopped or a shutdown begins, which needs its time for writes.
 func (l *lists) run(d *dispatcher) {
-	deadline := timer{clock: l.b.clock}
-	defer deadline.stop()
 	for d.ctx.Err() == nil && !d.hurry.Load() {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
@@ -151,11 +149,13 @@ func (l *lists) run(d *dispatcher) {
 			_ = d.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
 			continue
 		}
+		deadline, stop := l.b.timer(at)
 		select {
-		case <-deadline.set(at):
+		case <-deadline:
 		case <-l.wake:
 		case <-d.ctx.Done():
 		}
+		stop()
 	}
 }
 
@@ -208,9 +208,9 @@ func (l *lists) count(d *dispatcher, of *list) (tracker.Response, error) {
 	}
 	n := int64(len(answer.Items)) + ptr.Deref(answer.RemainingItemCount, 0)
 	isKnown := answer.RemainingItemCount != nil || answer.Continue == "" // a fake clientset has no pages
-	if of.counted = isKnown && n <= int64(l.b.opts.ListLimit); !of.counted {
+	if of.counted = isKnown && n <= int64(l.b.opts.listLimit); !of.counted {
 		l.b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", of.controller,
-			"namespace", of.namespace, "events", n, "limit", l.b.opts.ListLimit)
+			"namespace", of.namespace, "events", n, "limit", l.b.opts.listLimit)
 	}
 	return result, nil
 }
@@ -231,7 +231,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Response, error) {
 	}
 	d.poke()
 	of.page = page.Continue
-	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.b.opts.ListLimit {
+	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.b.opts.listLimit {
 		of.page = "" // a proxy can answer each page with the token of the next one, for ever
 	}
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,

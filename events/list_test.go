@@ -136,7 +136,7 @@ func TestList(t *testing.T) {
 				if test.wrap {
 					sink = wrapped
 				}
-				b := NewBroadcasterWithOptions(sink, Options{Scope: SameController, ListLimit: math.MaxInt})
+				b := newBroadcaster(sink, Options{Scope: SameController, listLimit: math.MaxInt})
 				recorder := b.NewRecorder(scheme.Scheme, "example.com/x")
 				require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 				recorder.Eventf(&server.events[0].Regarding, nil, "Normal", "Other", "Other", "own")
@@ -167,7 +167,7 @@ func TestListWhoseTokenExpires(t *testing.T) {
 				}
 				return nil
 			})
-			second := startOn(t, s.server, s, Options{ListLimit: 5})
+			second := startOn(t, s.server, s, Options{listLimit: 5})
 			second.list()
 			time.Sleep(listedWithin)
 			assert.EqualValues(t, 5, second.broadcaster.Stats().Restored)
@@ -179,7 +179,7 @@ func TestListWhoseTokenExpires(t *testing.T) {
 
 // The server refuses the token of a page. That ends the list.
 func TestListWhosePageIsRefused(t *testing.T) {
-	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
 		s := newLister()
 		leave(t, s.server, s, 5, Options{Scope: SameController})
 		s.script(func(_ context.Context, r request) error {
@@ -188,7 +188,7 @@ func TestListWhosePageIsRefused(t *testing.T) {
 			}
 			return nil
 		})
-		startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
 		time.Sleep(10 * time.Minute)
 		assert.Equal(t, 2, s.requestsOf("list"))
 	})
@@ -196,7 +196,7 @@ func TestListWhosePageIsRefused(t *testing.T) {
 
 // Each third request of a long list fails. It ends soon all the same.
 func TestListOfManyPages(t *testing.T) {
-	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
 		s := newLister()
 		leave(t, s.server, s, 60, Options{Scope: SameController})
 		s.script(func(_ context.Context, r request) error {
@@ -205,7 +205,7 @@ func TestListOfManyPages(t *testing.T) {
 			}
 			return nil
 		})
-		second := startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		second := startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
 		time.Sleep(time.Minute)
 		assert.EqualValues(t, 60, second.broadcaster.Stats().Restored)
 	})
@@ -213,7 +213,7 @@ func TestListOfManyPages(t *testing.T) {
 
 // An API server that starts fails, and then denies requests until it knows the roles.
 func TestListWhileTheServerStarts(t *testing.T) {
-	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, _ *world) {
+	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
 		s := newLister()
 		leave(t, s.server, s, 2, Options{Scope: SameController})
 		s.script(func(_ context.Context, r request) error {
@@ -225,7 +225,7 @@ func TestListWhileTheServerStarts(t *testing.T) {
 			}
 			return statusError(500, 0)
 		})
-		second := startOn(t, s.server, s, Options{Scope: SameController, ListLimit: math.MaxInt})
+		second := startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
 		time.Sleep(10 * time.Minute)
 		assert.EqualValues(t, 2, second.broadcaster.Stats().Restored)
 	})
@@ -239,7 +239,7 @@ func TestManyInstancesOfOneController(t *testing.T) {
 		for _, instance := range []string{"node-1", "node-2", "stranger"} {
 			leave(t, s.server, s, 1, Options{ReportingInstance: instance})
 		}
-		b := NewBroadcasterWithOptions(s, Options{QPS: -1, ListLimit: math.MaxInt})
+		b := newBroadcaster(s, Options{QPS: -1, listLimit: math.MaxInt})
 		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
 		synctest.Wait()
 		atRest := goroutines(t)
@@ -268,7 +268,7 @@ func TestEndlessInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		leave(t, s.server, s, 1, Options{ReportingInstance: "run-29999"})
-		b, scheme := NewBroadcasterWithOptions(s, Options{ListLimit: math.MaxInt}), testScheme()
+		b, scheme := newBroadcaster(s, Options{listLimit: math.MaxInt}), testScheme()
 		for i := range 30_000 {
 			b.NewRecorderWithOptions(scheme, controller, RecorderOptions{ReportingInstance: fmt.Sprint("run-", i)})
 		}
@@ -304,10 +304,10 @@ func (p pager) List(ctx context.Context, namespace string, opts metav1.ListOptio
 // Otherwise, readers take what is left for Unknown.
 func TestListLimit(t *testing.T) {
 	const own, others = 3, 20
-	few, many := Options{ListLimit: others + own}, Options{ListLimit: others + own - 1}
+	few, many := Options{listLimit: others + own}, Options{listLimit: others + own - 1}
 	oneNamespace, twoNamespaces := many, many
 	oneNamespace.Namespaces, twoNamespaces.Namespaces = []string{"ns"}, []string{"ns", "other"}
-	twoNamespaces.ListLimit = others - 1
+	twoNamespaces.listLimit = others - 1
 	leader, busyLeader := few, many
 	leader.Scope, busyLeader.Scope = SameController, SameController
 	for name, test := range map[string]struct {
@@ -318,7 +318,7 @@ func TestListLimit(t *testing.T) {
 	}{
 		"few":                        {opts: few, sink: pager{limit: 2}, requests: 1 + 2},
 		"many":                       {opts: many, sink: pager{limit: 2}, requests: 1, large: 1},
-		"many, and no limit":         {opts: Options{ListLimit: math.MaxInt}, sink: pager{limit: 2}, requests: 2},
+		"many, and no limit":         {opts: Options{listLimit: math.MaxInt}, sink: pager{limit: 2}, requests: 2},
 		"few in the namespace":       {opts: oneNamespace, sink: pager{limit: 2}, requests: 1 + 2},
 		"few in one namespace":       {opts: twoNamespaces, sink: pager{limit: 2}, requests: 1 + 2 + 1, large: 1},
 		"few, without pages":         {opts: few, requests: 1 + 1},
@@ -360,7 +360,7 @@ func TestListThatComesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		leave(t, s.server, s, 3, Options{})
-		second := startOn(t, s.server, s, Options{ListLimit: 3})
+		second := startOn(t, s.server, s, Options{listLimit: 3})
 		for range 40 * 60 {
 			second.emit(0) // found by its name
 			time.Sleep(time.Second)

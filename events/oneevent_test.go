@@ -25,7 +25,7 @@ func TestAnswersAreLost(t *testing.T) {
 		for _, during := range workload.Some(35, 5, 15, 25, 45, 55) { // minutes
 			during := time.Duration(during) * time.Minute
 			runBubble(t, fmt.Sprint(ttl, ", lost for ", during), func(t *testing.T) {
-				w := newWorld(t, Options{EventTTL: ttl, ListLimit: -1})
+				w := newWorld(t, Options{EventTTL: ttl, listLimit: -1})
 				isLost := false
 				w.server.api.After(func(ctx context.Context, r request) error {
 					if isLost {
@@ -75,7 +75,7 @@ func TestLookFailsBetweenRestarts(t *testing.T) {
 			runBubble(t, fmt.Sprint(scope, " ", outage), func(t *testing.T) {
 				s := newServer()
 				for process := range 3 {
-					opts := Options{Scope: scope, ListLimit: -1, EventTTL: 3 * time.Hour}
+					opts := Options{Scope: scope, listLimit: -1, EventTTL: 3 * time.Hour}
 					if scope == SameController {
 						opts.ReportingInstance = fmt.Sprint("tester-", process)
 					}
@@ -102,7 +102,7 @@ func TestNothingOccursAfterARestart(t *testing.T) {
 	for _, scope := range []Scope{SameInstance, SameController} {
 		runBubble(t, string(scope), func(t *testing.T) {
 			s := newLister()
-			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, ListLimit: -1})
+			first := startOn(t, s.server, s, Options{Scope: scope, EventTTL: 3 * time.Hour, listLimit: -1})
 			first.loop(30, 10*time.Second)
 			first.flush(t)
 			first.kill()
@@ -131,7 +131,7 @@ func TestWebhookChangesTheKey(t *testing.T) {
 		for _, scope := range []Scope{SameInstance, SameController} {
 			for _, from := range []time.Duration{0, hours * time.Hour / 2} {
 				runBubble(t, fmt.Sprint(field, " ", scope, " from ", from), func(t *testing.T) {
-					w := newWorld(t, Options{Scope: scope, ListLimit: -1, EventTTL: time.Hour})
+					w := newWorld(t, Options{Scope: scope, listLimit: -1, EventTTL: time.Hour})
 					begin := time.Now()
 					w.server.api.Admit = func(verb string, event *eventsv1.Event) {
 						if time.Since(begin) >= from && (verb == "create" || field == "state") {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -52,21 +51,22 @@ type Options struct {
 	// some namespaces only. If empty, all.
 	//
 	// The list finds the series that earlier processes have left. A series that is not found this
-	// way is found by its name when it occurs again. ListLimit applies to each of the Namespaces.
+	// way is found by its name when it occurs again.
 	//
 	// In the scope [SameInstance], the list comes within half of EventTTL after the first
 	// event of a controller. In the scope [SameController], it comes when the broadcaster
 	// starts, and for a recorder that is created later, when that is created.
 	Namespaces []string
 
-	// ListLimit is the maximum number of Events on the server with which the list is made. If
-	// negative, no list is made. If zero, 2,000, or 65,536 in the scope [SameController].
+	// List says whether the list is made, whatever the number of Events on the server. If nil, it
+	// is made where they are few.
 	//
 	// To find the Events of one process, the server reads all of them, whosever they are. So
-	// the recorder asks for their number first, unless ListLimit is [math.MaxInt]. Few processes
-	// have the scope SameController. Without the list, series that no process continues stay
-	// Ongoing on the server until they expire. So set -1 if you do not grant the verb.
-	ListLimit int
+	// the recorder asks for their number first, for each of the Namespaces, and lists up to 2,000, or up
+	// to 65,536 in the scope [SameController], which few processes have. If List is true, it lists at
+	// once. Without the list, series that no process continues stay Ongoing on the server until
+	// they expire. Set List to false if you do not grant the verb.
+	List *bool
 
 	// EventTTL is for how long the API server keeps an Event: its --event-ttl, at least a
 	// second. If zero, 1 hour.
@@ -123,8 +123,8 @@ type Options struct {
 	// default, because the API server accepts no other. If empty, kube-system.
 	ClusterNamespace string
 
-	// QPS limits the requests per second. After a quiet time, twice as many can be made at once.
-	// If negative, there is no limit. If zero, 50.
+	// QPS limits the requests per second, as in rest.Config. If negative, there is no limit. If
+	// zero, 50.
 	//
 	// A limit of less than one request per year is one per year. The rate limiter of the client is
 	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5, at most
@@ -134,29 +134,28 @@ type Options struct {
 	// handles then permits one more at a time, up to 32, until the server pushes back.
 	QPS float32
 
-	// ShutdownTimeout limits [Broadcaster.Shutdown]. Adapt it to the Pod's
-	// terminationGracePeriodSeconds. If zero, 10 seconds.
+	// Burst is the number of requests that can be made at once after a quiet time, as in rest.Config.
+	// If zero, twice QPS.
+	Burst int
+
+	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the end of the context
+	// with which the broadcaster was started. If zero, 10 seconds.
 	//
-	// It also limits the writing after the context of
-	// [Broadcaster.StartRecordingToSinkWithContext] has ended.
+	// Adapt it to the Pod's terminationGracePeriodSeconds. [Broadcaster.ShutdownWithContext] has a
+	// limit of its own.
 	ShutdownTimeout time.Duration
 
-	// OnDrop is called with every loss. It must not block, and must not emit events through this
-	// broadcaster. If nil, none.
+	// OnDrop is called with every loss, one after the other. If nil, none.
 	//
-	// It can be called from any goroutine, including one that emits an event. Events that it
-	// emitted can be dropped as well, and those are counted only. A panic in it is caught and
-	// logged.
+	// It delays no event: losses wait for it, up to 131,072, or twice Capacity if that is more, and
+	// others are counted only. It must not emit events through this broadcaster, because those can be
+	// lost as well. A panic in it is caught and logged.
 	OnDrop func(Drop)
 
-	// Clock is the source of time, for tests. If nil, the real clock.
-	//
-	// The real clock is also right in a testing/synctest bubble. A clock whose times have no
-	// monotonic reading, unlike those of time.Now, ends all series if it jumps ahead by an hour:
-	// the recorder cannot tell the jump from a quiet hour.
-	Clock clock.WithTicker
-
-	workers int // for tests; if zero, those that QPS needs
+	// For tests, and for other packages of this project.
+	workers   int              // if zero, those that QPS needs
+	clock     clock.WithTicker // if nil, the real one
+	listLimit int              // the number of Events up to which they are listed; if zero, List says it
 }
 
 // Scope says whose series a process continues.
@@ -201,6 +200,9 @@ func (o Options) validate() error {
 	}
 	if o.Capacity < 0 {
 		fail("Capacity is negative: %d", o.Capacity)
+	}
+	if o.Burst < 0 {
+		fail("Burst is negative: %d", o.Burst)
 	}
 	if o.EventTTL > 0 && o.EventTTL < time.Second {
 		fail("EventTTL is shorter than a second: %v", o.EventTTL)
@@ -254,21 +256,30 @@ func (o Options) tracker() tracker.Options {
 
 func (o Options) withDefaults() Options {
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
+	o.Burst = cmp.Or(o.Burst, max(1, int(min(2*o.QPS, math.MaxInt32/2))))
 	o.Scope = cmp.Or(o.Scope, SameInstance)
-	if o.workers == 0 { // as many as a burst takes with slow responses, so that QPS is the limit
+	o.Capacity = cmp.Or(o.Capacity, tracker.Options{}.WithDefaults().Capacity)
+	if o.workers == 0 { // as many as twice QPS take with slow responses, so that QPS is the limit
 		o.workers = schedule.MaxPlaces
-		if limiter := newLimiter(o); limiter.Limit() < rate.Inf {
-			o.workers = int(min(math.Ceil(float64(limiter.Burst())*schedule.SlowAfter.Seconds()), schedule.MaxPlaces))
+		if o.QPS >= 0 {
+			o.workers = int(min(math.Ceil(2*float64(o.QPS)*schedule.SlowAfter.Seconds()), schedule.MaxPlaces))
 		}
 	}
-	if o.ListLimit == 0 && o.Scope == SameController {
-		o.ListLimit = tracker.Options{}.WithDefaults().Capacity
+	switch {
+	case o.listLimit != 0:
+	case o.List != nil && *o.List:
+		o.listLimit = math.MaxInt
+	case o.List != nil:
+		o.listLimit = -1
+	case o.Scope == SameController:
+		o.listLimit = tracker.Options{}.WithDefaults().Capacity // whatever this one's is
+	default:
+		o.listLimit = defaultListLimit
 	}
-	o.ListLimit = cmp.Or(o.ListLimit, defaultListLimit)
 	o.EventTTL = cmp.Or(o.EventTTL, time.Hour)
 	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, defaultShutdownTimeout)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
+	if o.clock == nil {
+		o.clock = clock.RealClock{}
 	}
 	return o
 }

@@ -25,6 +25,7 @@ func TestOptionsValidate(t *testing.T) {
 		FirstHeartbeat:    -2 * time.Second,
 		FinishAfter:       -3 * time.Second,
 		Capacity:          -5,
+		Burst:             -7,
 		EventTTL:          -6 * time.Second,
 		ClusterNamespace:  "here",
 		QPS:               float32(math.NaN()),
@@ -36,6 +37,7 @@ events: Options.FirstHeartbeat is negative: -2s
 events: Options.FinishAfter is negative: -3s
 events: Options.ShutdownTimeout is longer than 8760h0m0s: 8760h0m0.000000001s
 events: Options.Capacity is negative: -5
+events: Options.Burst is negative: -7
 events: Options.QPS is NaN
 events: Options.ClusterNamespace is "here"; the API server accepts "kube-system" and "default"`)
 	for want, o := range map[string]Options{
@@ -57,12 +59,21 @@ events: Options.ClusterNamespace is "here"; the API server accepts "kube-system"
 func TestOptionsDefaults(t *testing.T) {
 	o := Options{}.withDefaults()
 	assert.EqualValues(t, 50, o.QPS)
+	assert.Equal(t, 65536, o.Capacity)
 	for qps, want := range map[float32]int{-1: 32, 0: 10, 1: 1, 76: 16, 400: 32, math.MaxFloat32: 32} {
 		assert.Equal(t, want, Options{QPS: qps}.withDefaults().workers, qps)
 	}
 	assert.Equal(t, 10*time.Second, o.ShutdownTimeout)
-	assert.NotNil(t, o.Clock)
-	assert.Equal(t, 100, newLimiter(o).Burst(), "twice the rate")
+	assert.NotNil(t, o.clock)
+	for _, tt := range []struct {
+		opts Options
+		want int
+	}{
+		{Options{}, 100}, {Options{QPS: 0.1}, 1}, {Options{QPS: 7}, 14}, {Options{QPS: 7, Burst: 3}, 3}, {Options{Burst: 1}, 1},
+		{Options{QPS: 1 << 29}, 1 << 30}, {Options{QPS: math.MaxFloat32}, 0}, {Options{QPS: -1}, 0},
+	} {
+		assert.Equal(t, tt.want, newLimiter(tt.opts.withDefaults()).Burst(), "%+v", tt.opts)
+	}
 	assert.Equal(t, time.Minute, Options{FirstHeartbeat: time.Minute}.tracker().FirstHeartbeat)
 	assert.Equal(t, "default", Options{ClusterNamespace: "default"}.tracker().ClusterNamespace)
 	assert.Equal(t, 20*time.Minute, Options{EventTTL: 40 * time.Minute}.tracker().WithDefaults().HeartbeatInterval, "half of EventTTL")

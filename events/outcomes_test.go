@@ -174,15 +174,15 @@ func TestPauseIsNoLongerThanEventTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
 		s.script(once(statusError(429, math.MaxInt32)))
-		w := startOn(t, s.server, s, Options{EventTTL: ttl, Scope: SameController, ListLimit: math.MaxInt})
+		w := startOn(t, s.server, s, Options{EventTTL: ttl, Scope: SameController, listLimit: math.MaxInt})
 		synctest.Wait()
 		s.script(once(statusError(429, math.MaxInt32)))
 		w.emit(0)
 		time.Sleep(ttl - time.Second)
 		assert.Equal(t, 2, s.requestsOf("list")+s.requestsOf("create"))
 		time.Sleep(ttl / 4)
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
+		assert.EqualValues(t, 1, requested(w.broadcaster.Stats(), "create", "written"))
+		assert.EqualValues(t, 1, requested(w.broadcaster.Stats(), "list", "written"))
 		w.broadcaster.Shutdown()
 	})
 }

@@ -65,7 +65,7 @@ func TestRandomReasons(t *testing.T) {
 		runBubble(t, fmt.Sprint(tt.capacity), func(t *testing.T) {
 			sink := &tally{names: make(map[string]int)}
 			sink.away.Store(true)
-			b := NewBroadcasterWithOptions(sink, Options{QPS: -1, Capacity: tt.capacity})
+			b := newBroadcaster(sink, Options{QPS: -1, Capacity: tt.capacity})
 			logs := &logs{}
 			require.NoError(t, b.StartRecordingToSinkWithContext(klog.NewContext(t.Context(), logs.logger())))
 			defer b.Shutdown()
@@ -135,7 +135,7 @@ func TestNormalsDoNotEvictRunningWarnings(t *testing.T) {
 				}
 			}
 			assert.Equal(t, warnings, ongoing)
-			assert.Zero(t, w.broadcaster.Stats().Writes[WriteKey{"recreate", "written"}])
+			assert.Zero(t, requested(w.broadcaster.Stats(), "recreate", "written"))
 			w.broadcaster.Shutdown()
 			assert.NotEmpty(t, w.dropped())
 			for _, drop := range w.dropped() {
@@ -285,7 +285,7 @@ func TestWarningBeforeAFloodOfHeartbeats(t *testing.T) {
 		require.Greater(t, w.broadcaster.Stats().Waiting, n/2)
 		w.assertWarningIsPrompt(t)
 		time.Sleep(time.Minute)
-		assert.GreaterOrEqual(t, w.broadcaster.Stats().Writes[WriteKey{"heartbeat", "written"}], uint64(n*9/10))
+		assert.GreaterOrEqual(t, requested(w.broadcaster.Stats(), "heartbeat", "written"), uint64(n*9/10))
 		w.server.slow(0)
 	})
 }

@@ -80,7 +80,7 @@ func (r *recorder) record(o *occurrence) {
 	var key series.Key
 	reason, err := r.setKey(&key, o)
 	switch {
-	case b.opts.Filter != nil && !b.selects(key):
+	case b.opts.Filter != nil && b.excludes(key):
 		b.counters.filtered.Add(1)
 		return
 	case reason != "":
@@ -135,11 +135,10 @@ func (r *recorder) record(o *occurrence) {
 	}
 }
 
-// selects reports whether the filter does. If it panics, the event is recorded.
-func (b *Broadcaster) selects(key series.Key) (selected bool) {
-	selected = true
+// excludes reports whether the filter excludes a key. If it panics, it does not.
+func (b *Broadcaster) excludes(key series.Key) bool {
 	defer b.recoverAndLog(b.logger(), "Filter")
-	return b.opts.Filter(key)
+	return !b.opts.Filter(key)
 }
 
 // isNameless reports whether objects that differ can have this reference: those to be

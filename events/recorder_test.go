@@ -121,7 +121,7 @@ func TestInvalidRelatedObjectIsOmitted(t *testing.T) {
 
 func TestAnnotations(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		recorder, ok := w.recorder.(AnnotatedEventRecorder)
+		recorder, ok := w.recorder.(Recorder)
 		require.True(t, ok)
 		emit := func(annotations map[string]string) {
 			recorder.AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
@@ -155,7 +155,7 @@ func TestInvalidAnnotationsAreOmitted(t *testing.T) {
 		annotations := map[string]string{"good": "1", "not good": "2", series.AnnotationLastNote: "x"}
 		before := maps.Clone(annotations)
 		for range 3 {
-			w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
+			w.recorder.(Recorder).AnnotatedEventf(testPod(0), nil, annotations, "Normal", "Tested", "Testing", "note")
 		}
 		w.flush(t)
 		assert.Equal(t, map[string]string{"good": "1", series.AnnotationHeartbeat: "30m"}, w.server.only(t).Annotations)
@@ -206,7 +206,7 @@ func TestLastNote(t *testing.T) {
 		},
 		"annotations": func(w *world) string {
 			for _, cause := range []string{"a", "b", "c"} {
-				w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(0), nil, map[string]string{"cause": cause}, "Normal", "Tested", "Testing", "because of %s", cause)
+				w.recorder.(Recorder).AnnotatedEventf(testPod(0), nil, map[string]string{"cause": cause}, "Normal", "Tested", "Testing", "because of %s", cause)
 			}
 			return "because of c"
 		},
@@ -271,7 +271,7 @@ func TestDistinctNotesAfterRestart(t *testing.T) {
 			s := newLister()
 			for _, instance := range []string{"tester-1", restart.instance} {
 				w := startOn(t, s.server, s, Options{
-					Scope: restart.scope, ListLimit: listLimit(restart.list), ReportingInstance: instance,
+					Scope: restart.scope, listLimit: listLimit(restart.list), ReportingInstance: instance,
 				})
 				recorder := w.distinct(2)
 				w.list()

@@ -117,7 +117,7 @@ func TestListTroubleIsLogged(t *testing.T) {
 		assert.Len(t, w.logs.with("Cannot list events, will try again", `"error"="EOF"`, `"verb"="list"`, controller, fmt.Sprintf(`"since"=%q`, logTime(begin))), 2)
 		s.script(nil)
 		time.Sleep(3 * time.Minute)
-		assert.EqualValues(t, 1, w.broadcaster.Stats().Writes[WriteKey{"list", "written"}])
+		assert.EqualValues(t, 1, requested(w.broadcaster.Stats(), "list", "written"))
 		assert.Len(t, w.logs.with("Events are listed again", `"failedFor"="1h3`), 1)
 		assert.Empty(t, w.logs.with("write events"))
 		assert.Empty(t, w.logs.with("written again"))
@@ -376,7 +376,7 @@ func TestHealthyRecorderIsQuiet(t *testing.T) {
 					if i%20 == 0 {
 						w.emit(2) // singletons
 					}
-					w.recorder.(AnnotatedEventRecorder).AnnotatedEventf(testPod(3), testPod(4), map[string]string{"example.com/n": fmt.Sprint(i)},
+					w.recorder.(Recorder).AnnotatedEventf(testPod(3), testPod(4), map[string]string{"example.com/n": fmt.Sprint(i)},
 						"Normal", "Tested", "Testing", "%d", i)
 					time.Sleep(30 * time.Second)
 					if i == 100 {
@@ -391,19 +391,17 @@ func TestHealthyRecorderIsQuiet(t *testing.T) {
 				assert.Empty(t, w.broadcaster.Stats().Dropped)
 				return w.broadcaster.Stats()
 			}
-			kinds := make(map[WriteKey]uint64)
+			var all Stats
 			var continued uint64
 			for _, stats := range []Stats{life(5*time.Hour, true), life(5*time.Hour, false), life(2*time.Hour, false)} {
 				continued += stats.Adopted + stats.Restored
-				for kind, n := range stats.Writes {
-					kinds[kind] += n
-				}
+				all.Requests = append(all.Requests, stats.Requests...)
 			}
 			// The histories contain all kinds of requests.
 			for _, kind := range []string{"create", "series", "heartbeat", "recreate", "finish", "flush", "list", "look"} {
-				assert.Positive(t, kinds[WriteKey{kind, "written"}], kind)
+				assert.Positive(t, requested(all, kind, "written"), kind)
 			}
-			assert.Positive(t, kinds[WriteKey{"create", "taken"}])
+			assert.Positive(t, requested(all, "create", "taken"))
 			assert.Positive(t, continued)
 			assert.Empty(t, said)
 		})

@@ -25,7 +25,7 @@ func (w *world) kill() {
 // leave has a process begin n series, which it then leaves Ongoing.
 func leave(t *testing.T, s *server, sink EventSink, n int, opts Options) {
 	t.Helper()
-	opts.ListLimit = -1
+	opts.listLimit = -1
 	w := startOn(t, s, sink, opts)
 	for pod := range n {
 		w.emit(pod)
@@ -65,7 +65,7 @@ func TestRestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
 			s := newLister()
-			opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
+			opts := Options{Scope: restart.scope, listLimit: listLimit(restart.list)}
 			first := startOn(t, s.server, s, opts)
 			first.loop(29*60, time.Second) // no heartbeat yet
 			first.kill()
@@ -101,7 +101,7 @@ func TestRestart(t *testing.T) {
 func TestEndedSeriesAreNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newLister()
-		first := startOn(t, s.server, s, Options{ListLimit: -1})
+		first := startOn(t, s.server, s, Options{listLimit: -1})
 		for pod := range 3 {
 			first.emit(pod)
 			first.emit(pod)
@@ -284,7 +284,7 @@ func TestNoLoopIsStaleAfterARestart(t *testing.T) {
 	for name, restart := range restarts {
 		runBubble(t, name, func(t *testing.T) {
 			on := newLister()
-			opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
+			opts := Options{Scope: restart.scope, listLimit: listLimit(restart.list)}
 			w := startOn(t, on.server, on, opts)
 			w.loop(6, 16*time.Minute)
 			w.emit(0)

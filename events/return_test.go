@@ -162,3 +162,13 @@ func total[K comparable](counts map[K]uint64) (n uint64) {
 	}
 	return n
 }
+
+// requested returns the number of requests of a kind with an outcome. An empty string stands for all.
+func requested(s Stats, kind, outcome string) (n uint64) {
+	for _, r := range s.Requests {
+		if (kind == "" || r.Kind == kind) && (outcome == "" || r.Outcome == outcome) {
+			n += r.Count
+		}
+	}
+	return n
+}

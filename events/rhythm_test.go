@@ -134,7 +134,7 @@ func TestLoopIsOneSeriesAfterARestart(t *testing.T) {
 				if r.Longest < time.Second {
 					return
 				}
-				opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
+				opts := Options{Scope: restart.scope, listLimit: listLimit(restart.list)}
 				r.start(t, opts)
 				at := r.between(0, r.times[len(r.times)-1]-rhythmLook)
 				opts.ReportingInstance = restart.instance
@@ -186,7 +186,7 @@ func TestIrregularLoopTakesFewWrites(t *testing.T) {
 		},
 	} {
 		for seed := range workload.Seeds(5) {
-			replayInBubble(t, fmt.Sprintf("%s, seed %d", name, seed), seed, Options{ListLimit: -1}, func(t *testing.T, w *world) {
+			replayInBubble(t, fmt.Sprintf("%s, seed %d", name, seed), seed, Options{listLimit: -1}, func(t *testing.T, w *world) {
 				rng, begin, n := rand.New(rand.NewPCG(seed, 2)), time.Now(), 0
 				for ; time.Since(begin) < hours*time.Hour; n++ {
 					w.emit(0)
@@ -214,7 +214,7 @@ func TestLoopIsOneSeriesOverKills(t *testing.T) {
 					if r.Longest < time.Second {
 						return
 					}
-					r.killEachHour(t, Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}, restart.instance, down)
+					r.killEachHour(t, Options{Scope: restart.scope, listLimit: listLimit(restart.list)}, restart.instance, down)
 				})
 			})
 		}
@@ -279,7 +279,7 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 				runBubble(t, fmt.Sprintf("%s, %s, down for %v", name, stop, down), func(t *testing.T) {
 					on := newLister()
 					on.api.TTL = time.Hour
-					opts := Options{Scope: restart.scope, ListLimit: listLimit(restart.list)}
+					opts := Options{Scope: restart.scope, listLimit: listLimit(restart.list)}
 					w := startOn(t, on.server, on, opts)
 					opts.ReportingInstance = restart.instance
 					if stop == "shutdown" && down == 0 { // otherwise the Event does not say that the loop is fast
@@ -308,7 +308,7 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 
 // Slow rounds over many notes have as many Events as the option permits.
 func TestDistinctNotesInSlowRounds(t *testing.T) {
-	inBubble(t, Options{ListLimit: -1}, func(t *testing.T, w *world) {
+	inBubble(t, Options{listLimit: -1}, func(t *testing.T, w *world) {
 		recorder := w.distinct(10)
 		for range 6 {
 			for note := range 100 {
@@ -357,7 +357,7 @@ func TestSlowEventIsNoLoop(t *testing.T) {
 	for _, tt := range []struct{ every, ttl time.Duration }{
 		{50 * time.Minute, time.Hour}, {50 * time.Minute, 3 * time.Hour}, {time.Hour, 3 * time.Hour}, {time.Hour, 24 * time.Hour}, {2 * time.Hour, time.Hour},
 	} {
-		runInBubble(t, fmt.Sprint("every ", tt.every, ", TTL ", tt.ttl), Options{ListLimit: -1, EventTTL: tt.ttl}, func(t *testing.T, w *world) {
+		runInBubble(t, fmt.Sprint("every ", tt.every, ", TTL ", tt.ttl), Options{listLimit: -1, EventTTL: tt.ttl}, func(t *testing.T, w *world) {
 			const times = 12
 			for range times {
 				w.emit(0)
@@ -380,7 +380,7 @@ func TestSlowEventIsNoLoop(t *testing.T) {
 // continues in its Event.
 func TestEndedSingletonsMakeRoom(t *testing.T) {
 	const capacity = 100
-	inBubble(t, Options{ListLimit: -1, Capacity: capacity, QPS: -1}, func(t *testing.T, w *world) {
+	inBubble(t, Options{listLimit: -1, Capacity: capacity, QPS: -1}, func(t *testing.T, w *world) {
 		emit := func(from, to int) {
 			for pod := from; pod < to; pod++ {
 				w.emit(pod)

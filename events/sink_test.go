@@ -3,6 +3,7 @@ package events
 import (
 	"context"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -144,5 +145,46 @@ func TestBroadcasterWithAnInvalidSink(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		assert.Len(t, w.logs.with("Cannot write events", "no Interface"), 2)
 		assert.Equal(t, map[DropReason]uint64{DropRejected: 1}, w.broadcaster.Stats().Dropped)
+	})
+}
+
+// namesake is a sink of a user with methods that mean something elsewhere.
+type namesake struct {
+	EventSink
+	called atomic.Bool
+}
+
+func (s *namesake) MaxInFlight() int { s.called.Store(true); return 1 }
+
+func (s *namesake) Detached() <-chan struct{} { s.called.Store(true); return make(chan struct{}) }
+
+func (s *namesake) Namespace() string { s.called.Store(true); return "elsewhere" }
+
+func (s *namesake) Shutdown() { s.called.Store(true) }
+
+// A recorder calls no method of a sink that no interface documents.
+func TestSinkWithOtherMethods(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		took := func(wrap func(EventSink) EventSink) time.Duration {
+			s := newServer()
+			s.slow(time.Second)
+			w := startOn(t, s, wrap(s), Options{})
+			for i := range 20 {
+				w.emit(i)
+			}
+			began := time.Now()
+			w.flush(t)
+			w.broadcaster.Shutdown()
+			w.assertAccounted(t)
+			assert.Len(t, s.list(), 20)
+			return time.Since(began)
+		}
+		var sink *namesake
+		with := took(func(s EventSink) EventSink {
+			sink = &namesake{EventSink: s}
+			return sink
+		})
+		assert.Equal(t, took(func(s EventSink) EventSink { return struct{ EventSink }{s} }), with)
+		assert.False(t, sink.called.Load())
 	})
 }

@@ -443,9 +443,9 @@ func (s *soak) start() {
 	r := &replica{clock: &machineClock{boot: s.clock.boot, begin: s.clock.begin}}
 	r.clock.setBy(time.Duration(s.rng.IntN(600)-300) * time.Second)
 	opts := s.options()
-	opts.Scope, opts.ListLimit = SameController, listLimit(s.replica%2 != 0)
+	opts.Scope, opts.listLimit = SameController, listLimit(s.replica%2 != 0)
 	opts.ReportingInstance = fmt.Sprint("replica-", s.replica)
-	opts.Clock = r.clock
+	opts.clock = r.clock
 	opts.OnDrop = func(d Drop) {
 		s.audit.Dropped(d.Key.Regarding.Namespace, d.Key.Regarding.Name)
 		s.replay.dropped(d)
@@ -453,7 +453,7 @@ func (s *soak) start() {
 		defer s.mu.Unlock()
 		s.dropped[d.Reason] += uint64(d.Count)
 	}
-	r.Broadcaster = NewBroadcasterWithOptions(s.replay.sink(soakSink{&s.api}), opts)
+	r.Broadcaster = newBroadcaster(s.replay.sink(soakSink{&s.api}), opts)
 	s.replay.fix(r.Broadcaster)
 	r.recorder = r.NewRecorder(testScheme(), controller)
 	require.NoError(s.t, r.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))

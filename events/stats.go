@@ -1,7 +1,6 @@
 package events
 
 import (
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -32,12 +31,9 @@ type Stats struct {
 	// Capacity is the limit of Singletons, Ongoing, and Ended together, and of Closing. See
 	// [Options].Capacity.
 	Capacity int
-	// Writes is the number of requests to the sink, including those that look for
-	// Events of earlier processes.
-	Writes map[WriteKey]uint64
-	// Durations says how long requests took, by verb: "create", "patch", or "list".
-	// Failed requests are included. A verb without a request is missing.
-	Durations map[string]Histogram
+	// Requests are the requests to the sink by kind, verb, and outcome, in no order. Combinations
+	// without a request are missing.
+	Requests []RequestStats
 	// Dropped is the number of lost occurrences.
 	Dropped map[DropReason]uint64
 	// Filtered is the number of emitted events that [Options].Filter excludes. They are not
@@ -107,14 +103,23 @@ type ReasonStats struct {
 	Ongoing int
 }
 
-// WriteKey identifies a number of [Stats].Writes.
-type WriteKey struct {
-	// Kind is what the request was for: "create", "recreate", "series", "heartbeat", "finish", or
+// RequestStats are the numbers of the requests with one kind, verb, and outcome.
+type RequestStats struct {
+	// Kind is what the requests were for: "create", "recreate", "series", "heartbeat", "finish", or
 	// "flush" writes a series; "look" reads its Event, and "list" those of earlier processes.
 	Kind string
-	// Outcome is what became of it: "written", "pushedBack", "troubled", "denied",
+	// Verb is "create", "patch", or "list".
+	Verb string
+	// Outcome is what became of them: "written", "pushedBack", "troubled", "denied",
 	// "gone", "changed", "taken", or "refused".
 	Outcome string
+	// Count is the number of requests.
+	Count uint64
+	// Duration is how long they took together.
+	Duration time.Duration
+	// Buckets contains, for each upper bound, the number of requests that took at most as
+	// long. All rows have the same bounds. Requests above the last one are in Count only.
+	Buckets map[time.Duration]uint64
 }
 
 // counters are the parts of Stats that the tracker does not count. They can be used concurrently.
@@ -124,9 +129,18 @@ type counters struct {
 	annotationsOmitted atomic.Uint64
 	restored           atomic.Uint64
 
-	mu        sync.Mutex
-	writes    map[WriteKey]uint64
-	durations map[string]Histogram // by verb; each request is in one bucket
+	mu       sync.Mutex
+	requests map[requestKey]*requestCount
+}
+
+// requestKey is what requests are counted by.
+type requestKey struct{ kind, verb, outcome string }
+
+// requestCount counts requests. Each is in one bucket, or in none.
+type requestCount struct {
+	count    uint64
+	duration time.Duration
+	buckets  [len(durationBounds)]uint64
 }
 
 // wrote counts the request of a write, and how long it took.
@@ -136,19 +150,19 @@ func (c *counters) wrote(w *tracker.Write, outcome schedule.Outcome, took time.D
 
 // requested counts a request, and how long it took.
 func (c *counters) requested(kind, verb string, outcome schedule.Outcome, took time.Duration) {
+	of := requestKey{kind, verb, outcome.String()}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.writes[WriteKey{kind, outcome.String()}]++
-	h := c.durations[verb]
-	if h.Buckets == nil {
-		h.Buckets = make(map[time.Duration]uint64, len(durationBounds))
+	r := c.requests[of]
+	if r == nil {
+		r = &requestCount{}
+		c.requests[of] = r
 	}
-	h.Count++
-	h.Sum += took
+	r.count++
+	r.duration += took
 	if i, _ := slices.BinarySearch(durationBounds[:], took); i < len(durationBounds) {
-		h.Buckets[durationBounds[i]]++
+		r.buckets[i]++
 	}
-	c.durations[verb] = h
 }
 
 // verbOf returns the verb of the request of a write.
@@ -199,28 +213,16 @@ func (b *Broadcaster) Stats() Stats {
 	c := &b.counters
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.Writes, s.Durations = maps.Clone(c.writes), maps.Clone(c.durations)
-	for verb, h := range s.Durations {
-		buckets, atMost := make(map[time.Duration]uint64, len(durationBounds)), uint64(0)
-		for _, bound := range durationBounds {
-			atMost += h.Buckets[bound]
-			buckets[bound] = atMost
+	for of, r := range c.requests {
+		row := RequestStats{of.kind, of.verb, of.outcome, r.count, r.duration, make(map[time.Duration]uint64, len(durationBounds))}
+		atMost := uint64(0)
+		for i, bound := range durationBounds {
+			atMost += r.buckets[i]
+			row.Buckets[bound] = atMost
 		}
-		h.Buckets = buckets
-		s.Durations[verb] = h
+		s.Requests = append(s.Requests, row)
 	}
 	return s
-}
-
-// Histogram is the distribution of request durations.
-type Histogram struct {
-	// Count is the number of requests.
-	Count uint64
-	// Sum is the total duration of all requests.
-	Sum time.Duration
-	// Buckets contains, for each upper bound, the number of requests that took at most as
-	// long. All histograms have the same bounds. Requests above the last one are in Count only.
-	Buckets map[time.Duration]uint64
 }
 
 // durationBounds are the bounds of rest_client_request_duration_seconds in the

@@ -17,11 +17,9 @@ import (
 func TestStats(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		assertFields(t, Stats{
-			Reasons:   []ReasonStats{},
-			Capacity:  defaultCapacity,
-			Writes:    map[WriteKey]uint64{},
-			Durations: map[string]Histogram{},
-			Dropped:   map[DropReason]uint64{},
+			Reasons:  []ReasonStats{},
+			Capacity: defaultCapacity,
+			Dropped:  map[DropReason]uint64{},
 		}, w.broadcaster.Stats())
 		for range 3 {
 			w.emit(0)
@@ -34,9 +32,11 @@ func TestStats(t *testing.T) {
 		w.flush(t)
 		synctest.Wait() // the worker has yet to put down what it has written
 		stats := w.broadcaster.Stats()
-		assert.EqualValues(t, 3, stats.Durations["create"].Count)
-		assert.EqualValues(t, 4, stats.Durations["patch"].Count)
-		stats.Durations = nil
+		assert.EqualValues(t, 3, requested(stats, "create", "written"))
+		assert.EqualValues(t, 2, requested(stats, "series", "written"))
+		assert.EqualValues(t, 2, requested(stats, "flush", "written"))
+		assert.EqualValues(t, 7, requested(stats, "", ""))
+		stats.Requests = nil
 		assert.Len(t, stats.Reasons, 2)
 		stats.Reasons = nil
 		assertFields(t, Stats{
@@ -45,21 +45,22 @@ func TestStats(t *testing.T) {
 			Singletons:  1,
 			Ongoing:     2,
 			Capacity:    defaultCapacity,
-			Writes:      map[WriteKey]uint64{{"create", "written"}: 3, {"series", "written"}: 2, {"flush", "written"}: 2},
 			Dropped:     map[DropReason]uint64{DropInvalidObject: 1},
 		}, stats)
-		assert.EqualValues(t, 7, total(stats.Writes))
 
 		time.Sleep(10 * time.Minute)
 		stats = w.broadcaster.Stats()
 		assert.Equal(t, 3, stats.Tracked)
 		assert.Equal(t, 3, stats.Ended)
-		assert.EqualValues(t, 2, stats.Writes[WriteKey{"finish", "written"}])
+		assert.EqualValues(t, 2, requested(stats, "finish", "written"))
 
 		// Stats returns copies.
-		stats.Writes[WriteKey{"create", "written"}] = 1000
+		for i := range stats.Requests {
+			stats.Requests[i].Count = 1000
+			clear(stats.Requests[i].Buckets)
+		}
 		stats.Dropped[DropRejected] = 1000
-		assert.EqualValues(t, 3, w.broadcaster.Stats().Writes[WriteKey{"create", "written"}])
+		assert.EqualValues(t, 3, requested(w.broadcaster.Stats(), "create", "written"))
 		assert.NotContains(t, w.broadcaster.Stats().Dropped, DropRejected)
 	})
 }
@@ -74,7 +75,7 @@ func TestStatsWaiting(t *testing.T) {
 		stats := w.broadcaster.Stats()
 		assert.Equal(t, 2, stats.Waiting)
 		assert.Equal(t, 30*time.Second, stats.LongestWait, "however often they were retried")
-		assert.Greater(t, total(stats.Writes), uint64(4))
+		assert.Greater(t, requested(stats, "", ""), uint64(4))
 		w.broadcaster.Shutdown()
 		stats = w.broadcaster.Stats()
 		assert.Zero(t, stats.Waiting)
@@ -98,9 +99,12 @@ func TestDurations(t *testing.T) {
 	for _, took := range []time.Duration{0, 5 * time.Millisecond, 6 * time.Millisecond, time.Minute, time.Hour} {
 		b.counters.requested("create", "create", schedule.Written, took)
 	}
-	h := b.Stats().Durations["create"]
+	requests := b.Stats().Requests
+	assert.Len(t, requests, 1)
+	h := requests[0]
+	assert.Equal(t, [3]string{"create", "create", "written"}, [3]string{h.Kind, h.Verb, h.Outcome})
 	assert.EqualValues(t, 5, h.Count)
-	assert.Equal(t, time.Hour+time.Minute+11*time.Millisecond, h.Sum)
+	assert.Equal(t, time.Hour+time.Minute+11*time.Millisecond, h.Duration)
 	assert.Len(t, h.Buckets, len(durationBounds))
 	for bound, count := range map[time.Duration]int{
 		5 * time.Millisecond:  2, // a bound is part of its bucket
@@ -115,7 +119,7 @@ func TestStatsDurations(t *testing.T) {
 		s := newLister()
 		s.latency = 300 * time.Millisecond
 		w := startOn(t, s.server, s, Options{})
-		assert.Empty(t, w.broadcaster.Stats().Durations)
+		assert.Empty(t, w.broadcaster.Stats().Requests)
 		w.emit(0)
 		w.flush(t)
 		w.server.script(func(ctx context.Context, _ request) error {
@@ -126,16 +130,19 @@ func TestStatsDurations(t *testing.T) {
 		time.Sleep(requestTimeout + time.Millisecond) // it is tried again later
 		w.server.script(nil)
 
-		got := w.broadcaster.Stats().Durations
+		got := make(map[string]RequestStats)
+		for _, r := range w.broadcaster.Stats().Requests {
+			got[r.Verb] = r
+		}
 		assert.Len(t, got, 3)
 		for _, verb := range []string{"create", "list"} {
 			assert.EqualValues(t, 1, got[verb].Count)
-			assert.Equal(t, 300*time.Millisecond, got[verb].Sum)
+			assert.Equal(t, 300*time.Millisecond, got[verb].Duration)
 			assert.EqualValues(t, 0, got[verb].Buckets[250*time.Millisecond])
 			assert.EqualValues(t, 1, got[verb].Buckets[500*time.Millisecond])
 		}
 		assert.EqualValues(t, 1, got["patch"].Count)
-		assert.Equal(t, requestTimeout, got["patch"].Sum)
+		assert.Equal(t, requestTimeout, got["patch"].Duration)
 	})
 }
 

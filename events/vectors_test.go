@@ -41,7 +41,7 @@ func TestEventsOfEarlierVersions(t *testing.T) {
 				time.Sleep(time.Until(v.Series.Last.Add(3 * time.Minute)))
 				s.put(&v.Event)
 				k := &v.Series.Key
-				opts := Options{ReportingInstance: v.Series.Instance, ListLimit: -1}
+				opts := Options{ReportingInstance: v.Series.Instance, listLimit: -1}
 				if k.ReportingInstance == "" {
 					opts.Scope = SameController
 				}

@@ -93,10 +93,12 @@ func newWorldOn(t *testing.T, s *server, sink EventSink, opts Options) *world {
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "tester-1"
 	}
-	if opts.ListLimit == 0 {
-		opts.ListLimit = math.MaxInt // so that the list does not come at a random time
+	if opts.listLimit == 0 {
+		opts.listLimit = math.MaxInt // so that the list does not come at a random time
 	}
-	w.broadcaster = NewBroadcasterWithOptions(s.replay.sink(sink), opts)
+	var err error
+	w.broadcaster, err = New(s.replay.sink(sink), opts)
+	require.NoError(t, err)
 	s.replay.fix(w.broadcaster)
 	logger := w.logs.logger()
 	w.broadcaster.log.Store(&logger) // for the logs before the start
@@ -215,6 +217,7 @@ func (w *world) dropped() []Drop {
 func (w *world) assertAccounted(t *testing.T) {
 	t.Helper()
 	w.server.assertNoProblems(t)
+	_ = w.broadcaster.drops.wait(context.Background())
 	stats := w.broadcaster.Stats()
 	var dropped uint64
 	for _, n := range stats.Dropped {
@@ -229,7 +232,7 @@ func (w *world) assertAccounted(t *testing.T) {
 	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
 	// The stop can cut off requests that are counted before the server gets them.
 	arrived := len(w.server.log())
-	assertBetween(t, arrived, arrived+defaultPlaces, int(total(stats.Writes)))
+	assertBetween(t, arrived, arrived+defaultPlaces, int(requested(stats, "", "")))
 }
 
 // testScheme returns a scheme with core/v1.
@@ -268,7 +271,7 @@ func (l *logs) with(words ...string) []string {
 	})
 }
 
-// listLimit returns a value of Options.ListLimit: the list is made at once, or not at all.
+// listLimit returns a value of Options.listLimit: the list is made at once, or not at all.
 func listLimit(list bool) int {
 	if list {
 		return math.MaxInt

@@ -44,7 +44,8 @@ func TestInMemory(t *testing.T) {
 func TestPaceOfTheRealServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		s := newSession(&fakeapi.Server{}, inSeconds(defaultDuration), &out)
+		s, err := newSession(&fakeapi.Server{}, inSeconds(defaultDuration), &out)
+		require.NoError(t, err)
 		require.NoError(t, s.run(t.Context()), out.String())
 		assert.GreaterOrEqual(t, time.Since(s.started), defaultDuration+finishAfter)
 		assert.Greater(t, s.ledger.emitted(), 1000)
@@ -67,7 +68,7 @@ func TestWrongResult(t *testing.T) {
 			return nil
 		})
 		var out strings.Builder
-		err := newSession(&server, inHours, &out).run(t.Context())
+		err := play(t.Context(), &server, inHours, &out)
 		require.ErrorIs(t, err, errWrong)
 		assert.ErrorContains(t, err, "Node/worker-3 NodeNotReady; ")
 		assert.ErrorContains(t, err, "Pod/analytics-0 FailedScheduling; ")

@@ -101,7 +101,7 @@ func main() {
 // result.
 func demoInMemory(ctx context.Context, out io.Writer) error {
 	fmt.Fprint(out, "Two hours of a cluster, in virtual time on an API server in memory:\n\n")
-	return newSession(&fakeapi.Server{}, inHours, out).run(ctx)
+	return play(ctx, &fakeapi.Server{}, inHours, out)
 }
 
 // demo compiles and starts a server, runs the controllers on it, prints the result, and
@@ -142,7 +142,7 @@ func demoOn(ctx context.Context, kubeconfig string, opts options, out io.Writer)
 	if err != nil {
 		return err
 	}
-	err = newSession(client, inSeconds(opts.duration), out).run(ctx)
+	err = play(ctx, client, inSeconds(opts.duration), out)
 	if err != nil && !errors.Is(err, errWrong) {
 		return err
 	}

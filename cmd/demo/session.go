@@ -69,11 +69,23 @@ type session struct {
 	started     time.Time
 }
 
-func newSession(server server, pace pace, out io.Writer) *session {
+func newSession(server server, pace pace, out io.Writer) (*session, error) {
 	stored := make(chan *eventsv1.Event, 100) // more than a shutdown writes
 	sink := &sink{server: server, stored: stored}
-	broadcaster := events.NewBroadcasterWithOptions(sink, pace.options)
-	return &session{sink: sink, stored: stored, pace: pace, out: out, broadcaster: broadcaster}
+	broadcaster, err := events.New(sink, pace.options)
+	if err != nil {
+		return nil, err
+	}
+	return &session{sink: sink, stored: stored, pace: pace, out: out, broadcaster: broadcaster}, nil
+}
+
+// play runs a session.
+func play(ctx context.Context, server server, pace pace, out io.Writer) error {
+	s, err := newSession(server, pace, out)
+	if err != nil {
+		return err
+	}
+	return s.run(ctx)
 }
 
 // run runs the controllers, shows what the server stores until all Events are in their

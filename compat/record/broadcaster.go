@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	goruntime "runtime"
 	"sync"
 	"time"
 
@@ -18,8 +17,8 @@ import (
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/legacybroadcaster"
-	"github.com/eventseries/eventseries/internal/legacyrecorder"
 	"github.com/eventseries/eventseries/internal/safelog"
+	"github.com/eventseries/eventseries/internal/wiring"
 )
 
 // Broadcaster is the [EventBroadcaster] that [NewBroadcaster] returns. Its methods are
@@ -30,6 +29,7 @@ import (
 type Broadcaster struct {
 	*compat.Broadcaster
 
+	recorders    legacybroadcaster.Recorders
 	sink         *relay
 	flushTimeout time.Duration
 	logger       klog.Logger
@@ -43,16 +43,21 @@ type Broadcaster struct {
 // [Broadcaster.StartRecordingToSink].
 func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 	c := newConfig(opts)
-	sink := &relay{sources: sources{gone: lru.New(keptSources)}}
+	logger := safelog.Guard(klog.FromContext(c.ctx))
+	sink := &relay{sources: sources{known: lru.New(maxSources)}}
+	wired := &wiring.Sink{EventSink: sink, Detached: sink.whileDetached}
+	to, err := events.New(wired, compat.WithDefaults(c.events))
+	if err != nil {
+		logger.Error(err, "Recording events with default options")
+		c.events = events.Options{}
+		to = compat.NewBroadcaster(wired).Events()
+	}
 	b := &Broadcaster{
-		Broadcaster: compat.NewBroadcasterFor(events.NewBroadcasterWithOptions(sink, c.events), compat.Options{
-			Context:       c.ctx,
-			DistinctNotes: cmp.Or(c.distinctNotes, -1),
-			MessageFunc:   c.correlator.MessageFunc,
-		}),
+		Broadcaster:  compat.NewBroadcasterFor(to, compat.Options{Context: c.ctx}),
+		recorders:    legacybroadcaster.Recorders{Target: to, DistinctNotes: c.distinctNotes, Message: c.correlator.MessageFunc},
 		sink:         sink,
 		flushTimeout: cmp.Or(c.events.ShutdownTimeout, defaultShutdownTimeout),
-		logger:       safelog.Guard(klog.FromContext(c.ctx)),
+		logger:       logger,
 	}
 	c.correlator.MaxEvents, c.correlator.MessageFunc = 0, nil
 	if ignored := setFields(c.correlator); len(ignored) > 0 {
@@ -91,12 +96,10 @@ func setFields(options CorrelatorOptions) (names []string) {
 func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSource) EventRecorderLogger {
 	as, sources := source, &b.sink.sources
 	for attempt := 0; ; attempt++ {
-		r := &recorder{Recorder: b.Broadcaster.NewRecorder(scheme, as).(*legacyrecorder.Recorder)}
-		var id identity
-		id.controller, id.instance = r.Identity()
+		r := b.recorders.New(scheme, as)
+		id := identityOf(r)
 		other, ok := sources.claim(id, source)
 		if ok {
-			goruntime.AddCleanup(r, sources.release, id)
 			return r
 		}
 		as = distinguish(source, other, id, attempt)

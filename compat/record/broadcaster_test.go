@@ -22,6 +22,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -209,10 +210,10 @@ func TestContextEndsTheBroadcaster(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	var got events.Options
+	got := events.Options{Capacity: 1}
 	look := WithOptions(func(o *events.Options) { got = *o })
 	NewBroadcaster(look, WithOptions(nil), WithSleepDuration(time.Hour))
-	assert.Equal(t, events.Options{ClusterNamespace: "default", HeartbeatInterval: 5 * time.Minute, FirstHeartbeat: time.Second, ListLimit: -1}, got)
+	assert.Equal(t, events.Options{}, got)
 
 	ctx, with := logged(t.Context())
 	NewBroadcaster(WithContext(ctx), WithCorrelatorOptions(CorrelatorOptions{}))
@@ -226,7 +227,7 @@ func TestOptions(t *testing.T) {
 func TestWithOptions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()
-		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.ListLimit = 0 }), WithCorrelatorOptions(CorrelatorOptions{MaxEvents: 1}))
+		broadcaster := NewBroadcaster(WithOptions(func(o *events.Options) { o.List = ptr.To(true) }), WithCorrelatorOptions(CorrelatorOptions{MaxEvents: 1}))
 		broadcaster.StartRecordingToSink(s.sink())
 		for _, note := range []string{"a", "b", "c"} {
 			emit(broadcaster, note, 1)
@@ -239,8 +240,13 @@ func TestWithOptions(t *testing.T) {
 		}
 	})
 	ctx, with := logged(t.Context())
-	NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Capacity = -1 })).StartRecordingToSink(newServer().sink())
+	s := newServer()
+	broadcaster := NewBroadcaster(WithContext(ctx), WithOptions(func(o *events.Options) { o.Capacity = -1 }))
 	assert.Len(t, with("Capacity is negative: -1"), 1)
+	broadcaster.StartRecordingToSink(s.sink())
+	emit(broadcaster, "note", 3)
+	broadcaster.Shutdown()
+	assert.Equal(t, map[string]int32{"note": 3}, s.counts(t), "nothing is lost")
 }
 
 // Messages that carry progress: people read the latest one, also after a restart, and the

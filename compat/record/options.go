@@ -5,11 +5,8 @@ import (
 	"math"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
-	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 )
 
 // defaultShutdownTimeout is that of events.Options.
@@ -23,27 +20,18 @@ type config struct {
 	ctx        context.Context
 	events     events.Options
 
-	distinctNotes int // see compat.Options
+	distinctNotes int // see events.RecorderOptions
 }
 
 func newConfig(opts []BroadcasterOption) *config {
 	c := &config{
 		ctx:           context.Background(),
 		distinctNotes: compat.DefaultDistinctNotes,
-		events: events.Options{
-			ClusterNamespace:  metav1.NamespaceDefault, // as in client-go
-			HeartbeatInterval: legacybroadcaster.Heartbeat,
-			FirstHeartbeat:    legacybroadcaster.FirstHeartbeat,
-			ListLimit:         -1, // no role for the legacy recorder grants list
-		},
 	}
 	for _, opt := range opts {
 		if opt != nil {
 			opt(c)
 		}
-	}
-	if o := &c.events; o.HeartbeatInterval == legacybroadcaster.Heartbeat && (o.EventTTL > 0 && o.EventTTL/2 < o.HeartbeatInterval || o.FirstHeartbeat > o.HeartbeatInterval) {
-		o.HeartbeatInterval = 0 // the caller has changed what it depends on: half of EventTTL
 	}
 	return c
 }
@@ -82,8 +70,9 @@ func WithCorrelatorOptions(options CorrelatorOptions) BroadcasterOption {
 // WithSleepDuration has no effect: the broadcaster backs off exponentially.
 func WithSleepDuration(time.Duration) BroadcasterOption { return func(*config) {} }
 
-// WithOptions changes the options of the [events.Broadcaster] that records the events.
-// change receives the defaults of this package:
+// WithOptions changes the options of the [events.Broadcaster] that records the events. What stays zero
+// has the default of [compat.WithDefaults]. If options are invalid, the broadcaster logs that, and has
+// the defaults:
 //
 //	record.NewBroadcaster(record.WithOptions(func(o *events.Options) { o.OnDrop = count }))
 //

@@ -47,7 +47,7 @@ func newDestination(sink EventSink) (*destination, error) {
 		GetNamespace() string
 	})
 	if !ok {
-		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: placeOf(impl.Interface)}, nil
+		return &destination{EventSink: apigroup.LegacySink{Sink: sink}, id: impl.Interface}, nil
 	}
 	client := typed.GetClient()
 	if r, ok := client.(*rest.RESTClient); client == nil || ok && r == nil {
@@ -57,34 +57,6 @@ func newDestination(sink EventSink) (*destination, error) {
 		EventSink: &apigroup.CoreSink{Interface: typedcorev1.New(client), Namespace: typed.GetNamespace()},
 		id:        restDestination{client.Get().URL().String(), typed.GetNamespace()},
 	}, nil
-}
-
-// fakeDestination identifies a fake clientset.
-type fakeDestination struct {
-	clientset any
-	namespace string
-}
-
-// placeOf identifies where a client without a REST client writes to. A fake clientset of
-// client-go makes another client for each call of CoreV1 and Events. Their field Fake leads
-// to what they share.
-func placeOf(client typedcorev1.EventInterface) any {
-	namespaced, ok := client.(interface{ Namespace() string })
-	if !ok {
-		return client
-	}
-	shared := reflect.ValueOf(client)
-	for shared.Kind() == reflect.Pointer && shared.Elem().Kind() == reflect.Struct {
-		field, ok := shared.Type().Elem().FieldByName("Fake")
-		if !ok || len(field.Index) > 1 {
-			break
-		}
-		shared = shared.Elem().FieldByIndex(field.Index)
-	}
-	if shared.Kind() != reflect.Pointer || shared.Type().Elem().PkgPath() != "k8s.io/client-go/testing" {
-		return client
-	}
-	return fakeDestination{shared.Interface(), namespaced.Namespace()}
 }
 
 // is reports whether both destinations are the same place.
@@ -130,9 +102,9 @@ func (r *relay) detach() {
 	r.to, r.detached = nil, make(chan struct{})
 }
 
-// Detached returns a channel that is closed when requests can be made again, for the
+// whileDetached returns a channel that is closed when requests can be made again, for the
 // events.Broadcaster. It is nil if they can be made.
-func (r *relay) Detached() <-chan struct{} {
+func (r *relay) whileDetached() <-chan struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.detached

@@ -115,7 +115,7 @@ func TestSameDestination(t *testing.T) {
 	impl := func(events typedcorev1.EventInterface) EventSink {
 		return &typedcorev1.EventSinkImpl{Interface: events}
 	}
-	clientset, old := fake.NewClientset(), fake.NewSimpleClientset()
+	clientset := fake.NewClientset()
 	fakeEvents := clientset.CoreV1().Events("")
 	custom, incomparable := &legacySink{}, sinkFunc{legacySink: &legacySink{}}
 	for _, tt := range []struct {
@@ -126,8 +126,7 @@ func TestSameDestination(t *testing.T) {
 		{"two clients of a server", impl(one.Events("")), impl(two.Events("")), true},
 		{"other namespace", impl(one.Events("")), impl(one.Events("ns")), false},
 		{"one fake client", impl(fakeEvents), impl(fakeEvents), true},
-		{"one fake clientset", impl(fakeEvents), impl(clientset.CoreV1().Events("")), true},
-		{"one old fake clientset", impl(old.CoreV1().Events("")), impl(old.CoreV1().Events("")), true},
+		{"two clients of a fake clientset", impl(fakeEvents), impl(clientset.CoreV1().Events("")), false},
 		{"other namespace of a fake clientset", impl(fakeEvents), impl(clientset.CoreV1().Events("ns")), false},
 		{"two fake clientsets", impl(fakeEvents), impl(fake.NewClientset().CoreV1().Events("")), false},
 		{"two wrappers", impl(wrapper{fakeEvents}), impl(&wrapper{fakeEvents}), false},

@@ -3,7 +3,6 @@ package record
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/lru"
+
+	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
 // The API server restricts reportingComponent, but not source.
@@ -99,49 +99,15 @@ func TestSourcesOfOneIdentity(t *testing.T) {
 }
 
 // Programs make recorders for objects, or for each candidate of an election.
-func TestSourcesOfRecordersThatAreGoneAreForgotten(t *testing.T) {
+func TestSourcesAreBounded(t *testing.T) {
 	broadcaster := NewBroadcaster().(*Broadcaster)
-	inUse := broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "two words"}).WithLogger(klog.Background())
-	for i := range 3 * keptSources {
-		broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester", Host: fmt.Sprint("node-", i)})
-	}
 	sources := &broadcaster.sink.sources
-	live := func() int {
-		sources.mu.Lock()
-		defer sources.mu.Unlock()
-		return len(sources.live)
+	inUse := identityOf(broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "two words"}).(*legacyrecorder.Recorder))
+	for i := range 2 * maxSources {
+		broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: "tester", Host: fmt.Sprint("node-", i)})
+		source, ok := sources.of(inUse) // as each write does
+		require.True(t, ok)
+		require.Equal(t, "two words", source.Component)
 	}
-	for live() > 1 {
-		runtime.GC()
-	}
-	assert.Equal(t, keptSources, sources.gone.Len())
-	source, ok := sources.of(identityOf(inUse))
-	assert.True(t, ok)
-	assert.Equal(t, "two words", source.Component)
-	runtime.KeepAlive(inUse)
-}
-
-func identityOf(r EventRecorder) (id identity) {
-	id.controller, id.instance = r.(*recorder).Identity()
-	return id
-}
-
-// The Events of a recorder that is gone can still wait to be written.
-func TestSourceWhoseRecorderIsGone(t *testing.T) {
-	s := sources{gone: lru.New(1)}
-	id, one, two := identity{"tester", "node-1"}, corev1.EventSource{Component: "one"}, corev1.EventSource{Component: "two"}
-	claim := func(source corev1.EventSource) bool {
-		_, ok := s.claim(id, source)
-		return ok
-	}
-	require.True(t, claim(one))
-	require.True(t, claim(one))
-	s.release(id)
-	require.False(t, claim(two))
-	s.release(id)
-	require.False(t, claim(two), "its Events would show the wrong source")
-	require.True(t, claim(one))
-	s.release(id)
-	s.gone.Add(identity{}, one)
-	require.True(t, claim(two), "it is forgotten")
+	assert.Equal(t, maxSources, sources.known.Len())
 }

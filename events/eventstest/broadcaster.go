@@ -2,7 +2,6 @@ package eventstest
 
 import (
 	"context"
-	"errors"
 	"testing"
 	"time"
 
@@ -10,8 +9,10 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/wiring"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -44,44 +45,30 @@ func NewBroadcaster(t *testing.T) *Broadcaster {
 }
 
 // NewBroadcasterWithOptions is like [NewBroadcaster], with options. It fails the test at
-// once if they are invalid or have a Clock. One request is sent at a time. ListLimit is always
-// negative, because the server starts empty.
+// once if they are invalid. One request is sent at a time. Nothing is listed, because the server
+// starts empty.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()
-	opts, err := prepare(opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	opts.List = ptr.To(false)
 	b := &Broadcaster{}
 	b.server.TTL = opts.EventTTL
-	var startErr error
+	var err error
 	b.bubble = newBubble(t, func(t *testing.T) {
-		b.broadcaster = events.NewBroadcasterWithOptions(serial{&b.server}, opts)
-		startErr = b.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), testr.New(t)))
+		// One request at a time, so that a test is always the same.
+		if b.broadcaster, err = events.New(&wiring.Sink{EventSink: &b.server, MaxInFlight: 1}, opts); err == nil {
+			err = b.broadcaster.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), testr.New(t)))
+		}
 	})
 	t.Cleanup(func() {
-		b.Shutdown()
+		if b.broadcaster != nil {
+			b.Shutdown()
+		}
 		b.bubble.end()
 	})
-	if startErr != nil {
-		t.Fatalf("eventstest: %v", startErr)
+	if err != nil {
+		t.Fatalf("eventstest: %v", err)
 	}
 	return b
-}
-
-// serial is a sink to which a broadcaster sends one request at a time, so that a test is the same
-// each time.
-type serial struct{ *Server }
-
-func (serial) MaxInFlight() int { return 1 }
-
-// prepare completes the options of a Broadcaster.
-func prepare(opts events.Options) (events.Options, error) {
-	if opts.Clock != nil {
-		return opts, errors.New("eventstest: Options.Clock is set, but a Broadcaster has its own time")
-	}
-	opts.ListLimit = -1
-	return opts, nil
 }
 
 // NewRecorder returns a recorder of the broadcaster, see
@@ -89,12 +76,12 @@ func prepare(opts events.Options) (events.Options, error) {
 // broadcaster has written everything that is due at that time. In a test that runs in a
 // testing/synctest bubble itself, the call returns at once, as in production. After the
 // test, calls do nothing.
-func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) events.AnnotatedEventRecorder {
+func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, reportingController string) events.Recorder {
 	return b.NewRecorderWithOptions(scheme, reportingController, events.RecorderOptions{})
 }
 
 // NewRecorderWithOptions is like [Broadcaster.NewRecorder], with options.
-func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts events.RecorderOptions) events.AnnotatedEventRecorder {
+func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingController string, opts events.RecorderOptions) events.Recorder {
 	r := &bubbleRecorder{bubble: b.bubble}
 	b.bubble.do(func() { r.to = b.broadcaster.NewRecorderWithOptions(scheme, reportingController, opts) })
 	return r
@@ -161,10 +148,10 @@ func (b *Broadcaster) Shutdown() {
 // bubbleRecorder is a recorder whose calls run in a bubble.
 type bubbleRecorder struct {
 	bubble *bubble
-	to     events.AnnotatedEventRecorder
+	to     events.Recorder
 }
 
-var _ events.AnnotatedEventRecorder = (*bubbleRecorder)(nil)
+var _ events.Recorder = (*bubbleRecorder)(nil)
 
 // Eventf implements [events.EventRecorder].
 func (r *bubbleRecorder) Eventf(regarding, related runtime.Object, eventtype, reason, action, note string, args ...any) {
@@ -184,5 +171,5 @@ func (r *bubbleRecorder) WithLogger(logger klog.Logger) events.EventRecorderLogg
 		return r // created after the end of the test
 	}
 	// The recorders of package events return recorders of package events.
-	return &bubbleRecorder{bubble: r.bubble, to: r.to.WithLogger(logger).(events.AnnotatedEventRecorder)}
+	return &bubbleRecorder{bubble: r.bubble, to: r.to.WithLogger(logger).(events.Recorder)}
 }

@@ -126,7 +126,7 @@ func (r *Recorder) Wait(ctx context.Context, want Want) (Event, error) {
 	}
 	for {
 		r.mu.Lock()
-		recorded := slices.Clone(r.events)
+		recorded := r.copiesLocked()
 		if r.changed == nil {
 			r.changed = make(chan struct{})
 		}

@@ -73,7 +73,7 @@ type Recorder struct {
 	changed chan struct{} // closed by the next event; nil if nobody waits
 }
 
-var _ events.AnnotatedEventRecorder = (*Recorder)(nil)
+var _ events.Recorder = (*Recorder)(nil)
 
 // NewRecorder returns a recorder with default options. An event that production would
 // lose or change, which has a problem of [ClassRules] or [ClassRecorder], fails the test
@@ -119,7 +119,7 @@ func (r *Recorder) WithLogger(logger klog.Logger) events.EventRecorderLogger {
 
 // Named returns a recorder for another controller that keeps its events in r, for programs
 // with several controllers.
-func (r *Recorder) Named(reportingController string) events.AnnotatedEventRecorder {
+func (r *Recorder) Named(reportingController string) events.Recorder {
 	return &emitter{to: r, controller: reportingController}
 }
 
@@ -135,7 +135,15 @@ func (r *Recorder) Legacy() record.EventRecorderLogger {
 func (r *Recorder) Events() []Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.events)
+	return r.copiesLocked()
+}
+
+func (r *Recorder) copiesLocked() []Event {
+	list := slices.Clone(r.events)
+	for i := range list {
+		list[i].Annotations, list[i].Problems = maps.Clone(list[i].Annotations), slices.Clone(list[i].Problems)
+	}
+	return list
 }
 
 // Reset removes all events.
@@ -207,7 +215,7 @@ type emitter struct {
 	legacy     bool // callers pass no action
 }
 
-var _ events.AnnotatedEventRecorder = (*emitter)(nil)
+var _ events.Recorder = (*emitter)(nil)
 
 // WithLogger implements [events.EventRecorderLogger]. It does not log.
 func (e *emitter) WithLogger(klog.Logger) events.EventRecorderLogger { return e }

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"slices"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -81,12 +82,19 @@ func (s *sender) gauge(value float64, labels ...string) {
 	s.send(prometheus.NewConstMetric(s.desc, prometheus.GaugeValue, value, labels...))
 }
 
-func (s *sender) histogram(h events.Histogram, labels ...string) {
-	buckets := make(map[float64]uint64, len(h.Buckets))
-	for bound, count := range h.Buckets {
-		buckets[bound.Seconds()] = count
+// histogram sends the durations of some requests as one histogram.
+func (s *sender) histogram(of []events.RequestStats, labels ...string) {
+	var count uint64
+	var sum time.Duration
+	buckets := make(map[float64]uint64)
+	for _, r := range of {
+		count += r.Count
+		sum += r.Duration
+		for bound, n := range r.Buckets {
+			buckets[bound.Seconds()] += n
+		}
 	}
-	s.send(prometheus.NewConstHistogram(s.desc, h.Count, h.Sum.Seconds(), buckets, labels...))
+	s.send(prometheus.NewConstHistogram(s.desc, count, sum.Seconds(), buckets, labels...))
 }
 
 // send sends m. It sends an error to the gatherer, too, instead of panicking: a missing

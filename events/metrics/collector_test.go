@@ -45,25 +45,23 @@ func someStats() *stats {
 	return &stats{
 		Occurrences: 1234567,
 		Tracked:     75, Singletons: 10, Ongoing: 20, Ended: 15, Closing: 30, Capacity: 65536,
-		Writes: map[events.WriteKey]uint64{
-			{Kind: "create", Outcome: "written"}:    40,
-			{Kind: "create", Outcome: "taken"}:      5,
-			{Kind: "series", Outcome: "pushedBack"}: 6,
-			{Kind: "heartbeat", Outcome: "written"}: 70,
-			{Kind: "finish", Outcome: "troubled"}:   8,
-			{Kind: "recreate", Outcome: "written"}:  9,
-			{Kind: "list", Outcome: "denied"}:       1,
-			{Kind: "look", Outcome: "refused"}:      2,
-			{Kind: "look", Outcome: "gone"}:         3,
-			{Kind: "heartbeat", Outcome: "changed"}: 4,
-		},
-		Durations: map[string]events.Histogram{
-			"create": {Count: 5, Sum: 2500 * time.Millisecond, Buckets: map[time.Duration]uint64{
-				5 * time.Millisecond: 1, time.Second: 3, time.Minute: 4,
+		Requests: []events.RequestStats{
+			{Kind: "create", Verb: "create", Outcome: "written", Count: 40, Duration: 2500 * time.Millisecond, Buckets: map[time.Duration]uint64{
+				5 * time.Millisecond: 1, time.Second: 39, time.Minute: 40,
 			}},
-			"patch": {Count: 1, Sum: time.Second, Buckets: map[time.Duration]uint64{
-				5 * time.Millisecond: 0, time.Second: 1, time.Minute: 1,
+			{Kind: "create", Verb: "create", Outcome: "taken", Count: 5, Duration: 10 * time.Minute, Buckets: map[time.Duration]uint64{
+				5 * time.Millisecond: 0, time.Second: 3, time.Minute: 4,
 			}},
+			{Kind: "series", Verb: "patch", Outcome: "pushedBack", Count: 6},
+			{Kind: "heartbeat", Verb: "patch", Outcome: "written", Count: 70},
+			{Kind: "finish", Verb: "patch", Outcome: "troubled", Count: 8, Duration: time.Second, Buckets: map[time.Duration]uint64{
+				5 * time.Millisecond: 0, time.Second: 8, time.Minute: 8,
+			}},
+			{Kind: "recreate", Verb: "create", Outcome: "written", Count: 9},
+			{Kind: "list", Verb: "list", Outcome: "denied", Count: 1},
+			{Kind: "look", Verb: "patch", Outcome: "refused", Count: 2},
+			{Kind: "look", Verb: "patch", Outcome: "gone", Count: 3},
+			{Kind: "heartbeat", Verb: "patch", Outcome: "changed", Count: 4},
 		},
 		Dropped:  map[events.DropReason]uint64{"TableFull": 3, "Rejected": 4},
 		Filtered: 15,
@@ -282,16 +280,17 @@ func TestLabelsRevealNothingAboutEvents(t *testing.T) {
 
 func TestCardinality(t *testing.T) {
 	full := someStats()
+	buckets := make(map[time.Duration]uint64)
+	for i := range time.Duration(12) {
+		buckets[i] = 0
+	}
 	for _, kind := range kinds {
 		for _, outcome := range []string{"written", "pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
-			full.Writes[events.WriteKey{Kind: kind, Outcome: outcome}] = 1
+			for _, verb := range []string{"create", "patch", "list"} {
+				full.Requests = append(full.Requests, events.RequestStats{Kind: kind, Verb: verb, Outcome: outcome, Buckets: buckets})
+			}
 		}
 	}
-	h := events.Histogram{Buckets: make(map[time.Duration]uint64)}
-	for i := range time.Duration(12) {
-		h.Buckets[i] = 0
-	}
-	full.Durations = map[string]events.Histogram{"create": h, "patch": h, "list": h}
 	text := gathered(t, registryOf(t, full, Options{}))
 	n := strings.Count(text, "\n") - strings.Count(text, "# ")
 	assert.Positive(t, n)

@@ -32,6 +32,8 @@
 //
 //   - Two broadcasters in one registry need different labels: use [Options.ConstLabels]
 //     or [prometheus.WrapRegistererWith]. All of them count by reason, or none does.
+//   - A collector does not end with its broadcaster. To register that of another one in its place, first
+//     call Unregister of the registry.
 //   - The metrics of one scrape may be some microseconds apart, so a sum of counters may
 //     miss what happens in between.
 package metrics

@@ -1,8 +1,6 @@
 package metrics
 
 import (
-	"maps"
-
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
@@ -95,8 +93,12 @@ var families = []family{{
 	help:   "Duration of requests to the sink, including failed ones, by verb.",
 	labels: []string{"verb"},
 	read: func(s *events.Stats, to *sender) {
-		for verb, h := range s.Durations {
-			to.histogram(h, verb)
+		verbs := make(map[string][]events.RequestStats)
+		for _, r := range s.Requests {
+			verbs[r.Verb] = append(verbs[r.Verb], r)
+		}
+		for verb, of := range verbs {
+			to.histogram(of, verb)
 		}
 	},
 }, {
@@ -139,15 +141,17 @@ func readDropped(s *events.Stats, to *sender) {
 // readWrites exposes the outcome "written" of every kind from the start. Other outcomes
 // appear when they happen: most combinations never do.
 func readWrites(s *events.Stats, to *sender) {
-	all := make(map[events.WriteKey]uint64)
+	type write struct{ kind, outcome string }
+	all := map[write]uint64{{"list", "written"}: 0}
 	for kind := range tracker.Kinds {
 		if kind != 0 {
-			all[events.WriteKey{Kind: kind.String(), Outcome: "written"}] = 0
+			all[write{kind.String(), "written"}] = 0
 		}
 	}
-	all[events.WriteKey{Kind: "list", Outcome: "written"}] = 0
-	maps.Copy(all, s.Writes)
-	for key, n := range all {
-		to.counter(float64(n), key.Kind, key.Outcome)
+	for _, r := range s.Requests {
+		all[write{r.Kind, r.Outcome}] += r.Count
+	}
+	for of, n := range all {
+		to.counter(float64(n), of.kind, of.outcome)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -105,7 +106,7 @@ func (s sinks) start(name, component, host string) process {
 	case Ours:
 		opts := events.Options{ReportingInstance: host}
 		if s.listed {
-			opts.ListLimit = -1
+			opts.List = ptr.To(false)
 		}
 		if host == "" {
 			opts.Scope = events.SameController

@@ -17,9 +17,11 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/wallclock"
+	"github.com/eventseries/eventseries/internal/wiring"
 	"github.com/eventseries/eventseries/internal/workload"
 )
 
@@ -62,7 +64,7 @@ type emitterConfig struct {
 	Controller       string
 	Instance         string
 	Scope            events.Scope
-	ListLimit        int
+	Lists            bool
 	FinishAfter      time.Duration
 	MaxWindow        time.Duration
 	Clock            time.Duration // how far the wall clock is ahead
@@ -109,19 +111,24 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 		return fmt.Errorf("chaos: clients: %w", err)
 	}
 	e := &emitter{config: config, reports: r}
-	e.broadcaster = events.NewBroadcasterWithOptions(newAccountingSink(&events.EventSinkImpl{Interface: clients.EventsV1()}, r), events.Options{
+	e.broadcaster, err = events.New(&wiring.Sink{
+		EventSink: newAccountingSink(&events.EventSinkImpl{Interface: clients.EventsV1()}, r),
+		Clock:     shiftedClock{by: config.Clock},
+	}, events.Options{
 		ReportingInstance: config.Instance,
 		Scope:             config.Scope,
 		Namespaces:        []string{namespace, deniedNamespace},
-		ListLimit:         config.ListLimit,
+		List:              ptr.To(config.Lists), // at once, not in ten minutes
 		HeartbeatInterval: heartbeatInterval,
 		FinishAfter:       config.FinishAfter,
 		MaxWindow:         config.MaxWindow,
 		QPS:               requestsPerSecond,
 		ShutdownTimeout:   config.Shutdown,
 		OnDrop:            e.onDrop,
-		Clock:             shiftedClock{by: config.Clock},
 	})
+	if err != nil {
+		return err
+	}
 	e.recorder = e.broadcaster.NewRecorderWithOptions(scheme.Scheme, config.Controller, events.RecorderOptions{})
 	if err := e.broadcaster.StartRecordingToSinkWithContext(context.Background()); err != nil {
 		return err
@@ -133,7 +140,7 @@ func emit(config emitterConfig, in io.Reader, r *reporter) error {
 type emitter struct {
 	config      emitterConfig
 	broadcaster *events.Broadcaster
-	recorder    events.AnnotatedEventRecorder
+	recorder    events.Recorder
 	reports     *reporter
 
 	mu   sync.Mutex

@@ -140,8 +140,8 @@ func TestReportsRoundTrip(t *testing.T) {
 		{Dropped: &loss{Key: 3, Count: 7, Reason: "Shutdown"}},
 		{Stats: statsOf(events.Stats{
 			Occurrences: 3, Adopted: 1, Restored: 2,
-			Dropped: map[events.DropReason]uint64{"Shutdown": 7},
-			Writes:  map[events.WriteKey]uint64{{Kind: "create", Outcome: "written"}: 1, {Kind: "look", Outcome: "written"}: 2},
+			Dropped:  map[events.DropReason]uint64{"Shutdown": 7},
+			Requests: []events.RequestStats{{Kind: "create", Outcome: "written", Count: 1}, {Kind: "look", Outcome: "written", Count: 2}},
 		})},
 		{Failed: "flush"},
 		{Heap: 1, Ended: true},

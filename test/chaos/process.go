@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -171,10 +170,7 @@ func newSupervisor(number int, config emitterConfig, note func(kind, int, time.T
 	config.Emitter = number
 	config.FinishAfter = finishAfter*2/3 + time.Duration(rng.Int64N(int64(finishAfter*2/3)))
 	config.MaxWindow = config.FinishAfter * time.Duration(1+rng.IntN(6))
-	config.ListLimit = math.MaxInt // at once, not in ten minutes
-	if number%2 == 1 {
-		config.ListLimit = -1
-	}
+	config.Lists = number%2 == 0
 	config.Controller = controllerPrefix
 	if sharesSeries(number) {
 		config.Scope = events.SameController

@@ -70,9 +70,9 @@ func statsOf(s events.Stats) map[string]uint64 {
 	for reason, n := range s.Dropped {
 		stats[droppedPrefix+string(reason)] += n
 	}
-	for key, n := range s.Writes {
-		stats["requests"] += n
-		stats["requests, "+key.Outcome+" "+key.Kind] += n
+	for _, r := range s.Requests {
+		stats["requests"] += r.Count
+		stats["requests, "+r.Outcome+" "+r.Kind] += r.Count
 	}
 	return stats
 }

@@ -232,15 +232,17 @@ func signature(f *ast.FuncDecl) (all []string) {
 
 // The types of both packages are interchangeable.
 var (
-	_ events.EventSink               = (*eventseries.EventSinkImpl)(nil)
-	_ events.EventBroadcaster        = (*eventseries.Broadcaster)(nil)
-	_ events.EventBroadcaster        = eventseries.EventBroadcaster(nil)
-	_ events.EventRecorder           = eventseries.EventRecorder(nil)
-	_ events.EventRecorderLogger     = eventseries.EventRecorderLogger(nil)
-	_ events.AnnotatedEventRecorder  = eventseries.AnnotatedEventRecorder(nil)
-	_ eventseries.EventSink          = events.EventSink(nil)
-	_ events.EventBroadcasterAdapter = eventseries.EventBroadcasterAdapter(nil)
-	_ *events.FakeRecorder           = eventseries.NewFakeRecorder(0)
+	_ events.EventSink                   = (*eventseries.EventSinkImpl)(nil)
+	_ events.EventBroadcaster            = (*eventseries.Broadcaster)(nil)
+	_ events.EventBroadcaster            = eventseries.EventBroadcaster(nil)
+	_ events.EventRecorder               = eventseries.EventRecorder(nil)
+	_ events.EventRecorderLogger         = eventseries.EventRecorderLogger(nil)
+	_ events.AnnotatedEventRecorder      = eventseries.AnnotatedEventRecorder(nil)
+	_ eventseries.AnnotatedEventRecorder = events.AnnotatedEventRecorder(nil)
+	_ eventseries.AnnotatedEventRecorder = (*events.FakeRecorder)(nil)
+	_ eventseries.EventSink              = events.EventSink(nil)
+	_ events.EventBroadcasterAdapter     = eventseries.EventBroadcasterAdapter(nil)
+	_ *events.FakeRecorder               = eventseries.NewFakeRecorder(0)
 	// NewBroadcaster returns a type with more methods, so its result is
 	// interchangeable but not the function.
 	_ events.EventBroadcaster                                   = eventseries.NewBroadcaster(nil)

@@ -34,7 +34,7 @@ var ways = []struct {
 }{
 	{"client-go, killed", legacyMakers["client-go"], kill},
 	{"no `FirstHeartbeat`, killed", func(context.Context) record.EventBroadcaster {
-		return eventseriesrecord.NewBroadcaster(eventseriesrecord.WithOptions(func(o *events.Options) { o.FirstHeartbeat = 0 }))
+		return eventseriesrecord.NewBroadcaster(eventseriesrecord.WithOptions(func(o *events.Options) { o.FirstHeartbeat = 5 * time.Minute }))
 	}, kill},
 	{"killed", func(context.Context) record.EventBroadcaster { return eventseriesrecord.NewBroadcaster() }, kill},
 	{"`WithContext`, and the process ends a second later", legacyMakers["eventseries"], func(_ record.EventBroadcaster, cancel context.CancelFunc) {

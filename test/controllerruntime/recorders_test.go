@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -183,8 +184,9 @@ func newWorld(t *testing.T) *world {
 // down.
 func (w *world) broadcaster(config *rest.Config, opts events.Options) *events.Broadcaster {
 	w.t.Helper()
-	opts.Namespaces, opts.ListLimit = []string{w.namespace}, -1
-	broadcaster := events.NewBroadcasterWithOptions(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
+	opts.Namespaces, opts.List = []string{w.namespace}, ptr.To(false)
+	broadcaster, err := events.New(&events.EventSinkImpl{Interface: apiserver.ClientsetFor(w.t, config).EventsV1()}, opts)
+	require.NoError(w.t, err)
 	w.t.Cleanup(broadcaster.Shutdown)
 	return broadcaster
 }

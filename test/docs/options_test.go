@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the tables of options and of cons
 
 // seeAlso are the sections about options.
 var seeAlso = map[string]string{
-	"Scope": "#leader-election-and-several-replicas", "ListLimit": "#the-list", "EventTTL": "#a-short-event-ttl", "MaxWindow": "#the-window",
+	"Scope": "#leader-election-and-several-replicas", "List": "#the-list", "EventTTL": "#a-short-event-ttl", "MaxWindow": "#the-window",
 	"Filter": "#which-events-are-recorded", "Capacity": "oncall.md#memory",
 }
 

@@ -44,9 +44,9 @@ func (s statistics) Stats() events.Stats { return events.Stats(s) }
 // metrics by reason come from reasons.
 func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values map[string][]string) {
 	t.Helper()
-	stats := statistics{Reasons: reasons, Writes: map[events.WriteKey]uint64{}, Durations: map[string]events.Histogram{"create": {}}, Namespaces: []events.NamespaceStats{{}}}
+	stats := statistics{Reasons: reasons, Namespaces: []events.NamespaceStats{{}}}
 	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
-		stats.Writes[events.WriteKey{Kind: "create", Outcome: outcome}] = 1
+		stats.Requests = append(stats.Requests, events.RequestStats{Kind: "create", Verb: "create", Outcome: outcome, Count: 1})
 	}
 	registry := prometheus.NewRegistry()
 	require.NoError(t, registry.Register(metrics.NewCollector(stats, metrics.Options{ByReason: len(reasons) > 0})))

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/wiring"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
 
@@ -79,15 +80,8 @@ func faultRows() []faultRow {
 
 // serialSink is eventsSink with one request at a time.
 func serialSink(clients *kubernetes.Clientset) events.EventSink {
-	return struct {
-		events.EventSink
-		serial
-	}{eventsSink(clients), serial{}}
+	return &wiring.Sink{EventSink: eventsSink(clients), MaxInFlight: 1}
 }
-
-type serial struct{}
-
-func (serial) MaxInFlight() int { return 1 }
 
 // TestFaults fails the first try of every create, look-up and patch. Every occurrence must
 // reach the server. All rows run concurrently, whatever -parallel says: they spend their
@@ -141,7 +135,7 @@ func requireDelivery(t *testing.T, f *front, r *recording, namespace string) {
 	f.mu.Lock()
 	assert.GreaterOrEqual(t, f.faults, 2*distinct)
 	f.mu.Unlock()
-	assert.GreaterOrEqual(t, outcomes(r.Stats(), "troubled"), 2*distinct, r.Stats().Writes)
+	assert.GreaterOrEqual(t, outcomes(r.Stats(), "troubled"), 2*distinct, r.Stats().Requests)
 	r.Shutdown()
 	requireDelivered()
 }
@@ -149,9 +143,9 @@ func requireDelivery(t *testing.T, f *front, r *recording, namespace string) {
 // outcomes returns the number of requests with an outcome, or of all if that is empty.
 func outcomes(stats events.Stats, outcome string) int {
 	n := 0
-	for key, count := range stats.Writes {
-		if outcome == "" || key.Outcome == outcome {
-			n += int(count)
+	for _, r := range stats.Requests {
+		if outcome == "" || r.Outcome == outcome {
+			n += int(r.Count)
 		}
 	}
 	return n

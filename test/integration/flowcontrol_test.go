@@ -330,7 +330,7 @@ func requirePushedBack(t *testing.T, r *recording) {
 	pushedBack := outcomes(stats, "pushedBack")
 	assert.Positive(t, pushedBack)
 	requests := outcomes(stats, "")
-	assert.EqualValues(t, requests, pushedBack+outcomes(stats, "written"), "other outcomes: %v", stats.Writes)
+	assert.EqualValues(t, requests, pushedBack+outcomes(stats, "written"), "other outcomes: %v", stats.Requests)
 	t.Logf("%d requests, %d of them pushed back", requests, pushedBack)
 }
 

@@ -49,7 +49,7 @@ func recordPrinted(t *testing.T, sink newSink) (namespace string, all map[string
 	}
 	for name, p := range all {
 		clock := clocktesting.NewFakeClock(p.first)
-		r := startRecording(t, sink, apiserver.Config(t), events.Options{Clock: clock})
+		r := startRecording(t, at(clock, sink), apiserver.Config(t), events.Options{})
 		p.pod = apiserver.CreatePod(t, r.clients, namespace, name)
 		all[name] = p
 		recorder := r.recorder()

@@ -5,9 +5,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"k8s.io/client-go/kubernetes"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/wiring"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -39,7 +42,7 @@ func TestRestart(t *testing.T) {
 					first := eventAbout(t, clients, namespace, pod.UID)
 					assert.Equal(t, "Ongoing", state(first))
 
-					opts.Namespaces, opts.ListLimit = []string{namespace}, map[bool]int{true: 0, false: -1}[way.list]
+					opts.Namespaces, opts.List = []string{namespace}, ptr.To(way.list)
 					if !way.newPod {
 						opts.ReportingInstance = one.instance
 					}
@@ -90,8 +93,11 @@ func TestListLimit(t *testing.T) {
 	t.Parallel()
 	namespace, clients := apiserver.Namespace(t), apiserver.Clientset(t)
 	clock := clocktesting.NewFakeClock(time.Now())
-	opts := events.Options{Clock: clock, Namespaces: []string{namespace}, ListLimit: 4} // three series, and the event that makes it list
-	one := startRecording(t, eventsSink, apiserver.Config(t), opts)
+	opts := events.Options{Namespaces: []string{namespace}}
+	sink := func(clients *kubernetes.Clientset) events.EventSink {
+		return &wiring.Sink{EventSink: eventsSink(clients), Clock: clock, ListLimit: 4} // three series, and the event that makes it list
+	}
+	one := startRecording(t, sink, apiserver.Config(t), opts)
 	pods := []string{"a", "b", "c"}
 	for _, pod := range pods {
 		emit(one.recorder(), podIn(namespace, pod), 2)
@@ -99,7 +105,7 @@ func TestListLimit(t *testing.T) {
 	one.Shutdown()
 
 	opts.ReportingInstance = one.instance
-	two := startRecording(t, eventsSink, apiserver.Config(t), opts)
+	two := startRecording(t, sink, apiserver.Config(t), opts)
 	emit(two.recorder(), podIn(namespace, "first"), 1)
 	two.flush(t)
 	for _, pod := range pods {

@@ -89,7 +89,7 @@ func TestLifeWithTheLeastPermissions(t *testing.T) {
 	a := accountIn(namespace)
 	clients := apiserver.ClientsetFor(t, admin)
 	permission := a.grant(t, clients, mayWrite)
-	r := newRecording(t, eventsSink, a.config(admin), events.Options{Clock: clock, Namespaces: []string{namespace}})
+	r := newRecording(t, at(clock, eventsSink), a.config(admin), events.Options{Namespaces: []string{namespace}})
 	logged := r.startLogging(t)
 	history := watchEvents(t, clients, namespace)
 	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0

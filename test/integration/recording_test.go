@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"net/http"
 	"os"
 	"os/exec"
@@ -42,9 +41,12 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/ktesting"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
+	"github.com/eventseries/eventseries/internal/wiring"
 	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
@@ -76,6 +78,13 @@ func coreSink(clients *kubernetes.Clientset) events.EventSink {
 
 var sinks = map[string]newSink{"events.k8s.io": eventsSink, "core": coreSink}
 
+// at returns a sink for a broadcaster with a clock.
+func at(clock clock.WithTicker, sink newSink) newSink {
+	return func(clients *kubernetes.Clientset) events.EventSink {
+		return &wiring.Sink{EventSink: sink(clients), Clock: clock}
+	}
+}
+
 // recording is a broadcaster that writes to a real server.
 type recording struct {
 	*events.Broadcaster
@@ -88,14 +97,14 @@ type recording struct {
 
 // newRecording makes a broadcaster that writes to the server of config through a sink.
 // It does not list unless opts names namespaces, because tests count requests. It then
-// lists at once unless opts has a limit. The end of the test shuts it down.
+// lists at once unless the sink has a limit. The end of the test shuts it down.
 func newRecording(t *testing.T, sink newSink, config *rest.Config, opts events.Options) *recording {
 	t.Helper()
 	if len(opts.Namespaces) == 0 {
-		opts.ListLimit = -1
+		opts.List = ptr.To(false)
 	}
-	if opts.ListLimit == 0 {
-		opts.ListLimit = math.MaxInt
+	if opts.List == nil {
+		opts.List = ptr.To(true)
 	}
 	if opts.ReportingInstance == "" {
 		opts.ReportingInstance = "test-" + rand.String(10)
@@ -104,8 +113,10 @@ func newRecording(t *testing.T, sink newSink, config *rest.Config, opts events.O
 	admin.Impersonate = rest.ImpersonationConfig{}
 	config = rest.CopyConfig(config)
 	requests := recordRequests(config)
+	broadcaster, err := events.New(sink(apiserver.ClientsetFor(t, config)), opts)
+	require.NoError(t, err)
 	r := &recording{
-		Broadcaster: events.NewBroadcasterWithOptions(sink(apiserver.ClientsetFor(t, config)), opts),
+		Broadcaster: broadcaster,
 		requests:    requests,
 		clients:     apiserver.ClientsetFor(t, admin),
 		instance:    opts.ReportingInstance,
@@ -144,8 +155,13 @@ func (r *recording) flushWithin(t *testing.T, timeout time.Duration) {
 	require.NoError(t, r.Flush(ctx))
 }
 
-func (r *recording) writes(kind, outcome string) int {
-	return int(r.Stats().Writes[events.WriteKey{Kind: kind, Outcome: outcome}])
+func (r *recording) writes(kind, outcome string) (n int) {
+	for _, row := range r.Stats().Requests {
+		if row.Kind == kind && row.Outcome == outcome {
+			n += int(row.Count)
+		}
+	}
+	return n
 }
 
 func (r *recording) written(t require.TestingT) []eventsv1.Event {

@@ -491,7 +491,7 @@ func (row *wireRow) requireOnServer(t *testing.T, r *recording, want *eventsv1.E
 
 	stats := r.Stats()
 	assert.Empty(t, stats.Dropped)
-	assert.EqualValues(t, outcomes(stats, ""), outcomes(stats, "written"), "other outcomes: %v", stats.Writes)
+	assert.EqualValues(t, outcomes(stats, ""), outcomes(stats, "written"), "other outcomes: %v", stats.Requests)
 	assert.Equal(t, row.omitsAnnotations, stats.AnnotationsOmitted > 0)
 	requireAccounted(t, count, stats, []eventsv1.Event{*got})
 }

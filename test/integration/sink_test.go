@@ -71,9 +71,9 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 				}
 			}
 			clock := clocktesting.NewFakeClock(time.Now())
-			opts := events.Options{Clock: clock, ReportingInstance: "test-" + namespace}
+			opts := events.Options{ReportingInstance: "test-" + namespace}
 			begin := func() (*recording, func(...string) []string) {
-				r := newRecording(t, sink, config, opts)
+				r := newRecording(t, at(clock, sink), config, opts)
 				return r, r.startLogging(t)
 			}
 			r, logged := begin()
