@@ -21,6 +21,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/sanitize"
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
 
@@ -232,7 +233,7 @@ func (w *world) assertAccounted(t *testing.T) {
 	assert.Equal(t, stats.Dropped, told, "OnDrop reports all drops")
 	// The stop can cut off requests that are counted before the server gets them.
 	arrived := len(w.server.log())
-	assertBetween(t, arrived, arrived+defaultPlaces, int(requested(stats, "", "")))
+	assertBetween(t, arrived, arrived+schedule.MaxPlaces, int(requested(stats, "", "")))
 }
 
 // testScheme returns a scheme with core/v1.
