@@ -67,7 +67,7 @@ func (e *Entry) need(at time.Duration) Kind {
 		return MakeSeries
 	case e.state != st.state, e.state != series.Ongoing && e.unstored() > 0:
 		return Finish
-	case e.unstored() > 0 && (e.life != active || at >= e.beatAt || e.attempts != nil): // with attempts, it is unknown what is stored
+	case e.unstored() > 0 && (e.life != active || at >= e.beatAt && !e.waits || e.attempts != nil): // with attempts, it is unknown what is stored
 		return Heartbeat
 	default:
 		return none
@@ -119,6 +119,13 @@ func (e *Entry) tick(s *step) {
 	}
 }
 
+// isEnding reports whether the heartbeat of e is due while e has been quiet for longer than between any two occurrences
+// in its window. Then it probably ends, and one write can contain the count and the end.
+func (e *Entry) isEnding(s *step) bool {
+	window := s.window.Of(e.rhythm, e.last)
+	return e.isOngoing() && e.phase == live && s.at >= e.beatAt && s.at-e.last > window/21*10 && max(e.last+window, e.leftAt()) < e.expires(s.rules)
+}
+
 // isFresh reports whether an occurrence is written at once: the heartbeat is overdue, for there
 // was no news, or due within a quarter of its interval, and would contain nothing newer.
 func (e *Entry) isFresh(at time.Duration) bool {
@@ -131,7 +138,7 @@ func (e *Entry) isFresh(at time.Duration) bool {
 // was: it begins there, but at most a quarter earlier, so few are more frequent.
 func (e *Entry) planBeat(s *step) {
 	interval := heartbeat.Interval(s.opts.FirstHeartbeat, s.opts.HeartbeatInterval, e.beats)
-	e.beatAt = e.stored.at + interval
+	e.beatAt, e.waits = e.stored.at+interval, false
 	if s.opts.HeartbeatInterval < s.opts.EventTTL/2 {
 		old := e.stored.at - s.offsetOf(time.UnixMicro(e.stored.last))
 		e.beatAt -= min(max(old, 0), interval/4)

@@ -47,6 +47,7 @@ type Entry struct {
 	beats uint8 // heartbeats of this process, at most 255
 	class class // the list of the table that it is in; classNone: the tracker has forgotten it
 	index int32 // in that list
+	waits bool  // the heartbeat is due, and waits for the end or the next occurrence
 	// beatAt is when a heartbeat is due if there is news. It has a meaning in the phase live only.
 	beatAt time.Duration
 	// stored is the status. Its count is zero if there is no Event: not zero in the phase live, and zero
@@ -137,6 +138,7 @@ func (e *Entry) unstored() int { return int(e.count - e.stored.count) }
 func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	at := r.offset(now)
 	gap := at - e.last
+	e.waits = false
 	if at < e.leftAt() && gap > r.window.Of(e.rhythm, e.last) {
 		gap = 0 // another process has probably emitted it since, and must learn that this one does
 		e.beatAt = min(e.beatAt, at)

@@ -164,7 +164,7 @@ func (t *table) settle(e *Entry, s *step) {
 		t.adopted++
 	}
 	if t.flushes.follow(e, s.theirs) {
-		e.beatAt = min(e.beatAt, s.at)
+		e.beatAt, e.waits = min(e.beatAt, s.at), false
 	}
 	kind := e.need(s.at)
 	inFlight := t.sched.InFlight(e)
@@ -220,7 +220,10 @@ func (t *table) advance(now time.Time) (more bool) {
 		if !ok {
 			return t.giveUpSome(now)
 		}
-		t.update(e, now, e.tick)
+		t.update(e, now, func(s *step) {
+			e.tick(s)
+			e.waits = e.waits || e.isEnding(s)
+		})
 	}
 	return true
 }

@@ -983,3 +983,47 @@ func TestWarningsGoBeforeHeartbeats(t *testing.T) {
 	observe(t, tr, testKey("B"), now, Occurrence{})
 	assert.Equal(t, corev1.EventTypeWarning, send(t, tr, now, Create).Series.Key.Type)
 }
+
+// A loop ends at a random time. A heartbeat that is due while it is quiet for longer than before is written with its
+// end: at most one write contains no occurrence, and none if a heartbeat was due then.
+func TestEndIsTheLastHeartbeat(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	together := 0
+	for range 300 {
+		tr, k, now := New(Options{HeartbeatInterval: oneOf(rng, 30*time.Minute, 5*time.Minute), FirstHeartbeat: oneOf(rng, 0, time.Second)}, start), testKey("a"), start
+		gap, count, due := between(rng, 10*time.Second, 10*time.Minute), int32(0), false
+		empty := 0
+		e := observe(t, tr, k, now, Occurrence{})
+		send := func() {
+			for w, _, ok := next(tr, now); ok; w, _, ok = next(tr, now) {
+				if w.Series.Count == count {
+					empty++
+				}
+				count = w.Series.Count
+				tr.Apply(w, Response{}, now)
+			}
+		}
+		for send(); rng.IntN(30) > 0 || e.count < 3; send() {
+			for end := now.Add(gap); now.Before(end); send() {
+				wake, _ := wakes(tr, now)
+				if now = end; !wake.IsZero() && wake.Before(end) {
+					now = wake
+				}
+			}
+			observe(t, tr, k, now, Occurrence{})
+		}
+		last, window := e.last, tr.window.Of(e.rhythm, e.last)
+		due = e.unstored() > 0 && e.beatAt > last+window/21*10 && e.beatAt < last+window
+		for e.life == active {
+			now, _ = wakes(tr, now)
+			send()
+		}
+		require.Equal(t, series.Finished, e.stored.state)
+		require.LessOrEqual(t, empty, 1, gap)
+		if due {
+			together++
+			require.Zero(t, empty, gap)
+		}
+	}
+	assert.Positive(t, together)
+}
