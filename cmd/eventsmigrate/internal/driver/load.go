@@ -356,8 +356,9 @@ type failure struct {
 	text string
 }
 
-// check type-checks the packages with changed files, and those that depend on them. It
-// returns the first error of each package.
+// check type-checks the packages with changed files, and those that depend on them, also those
+// that are compiled once more for a test of another package. It returns the first error of each
+// package.
 func (l *loader) check(out map[string]*move.Output) (failures []failure) {
 	l.after = map[*packages.Package]*result{}
 	checked := map[string]*types.Package{}                   // by ID
@@ -369,7 +370,7 @@ func (l *loader) check(out map[string]*move.Output) (failures []failure) {
 		for _, f := range p.Syntax {
 			dirty = dirty || out[l.fset.File(f.FileStart).Name()] != nil
 		}
-		if !dirty || !slices.Contains(l.roots, p) {
+		if !dirty {
 			return
 		}
 		t, f := l.checkPackage(p, out, checked)

@@ -7,10 +7,11 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"example.com/testdata/eventseries/variants"
+	"example.com/testdata/eventseries/variants/helper"
 )
 
 func TestOutside(t *testing.T) {
 	fake := &record.FakeRecorder{Events: make(chan string, 1)}
-	(&variants.Emitter{Recorder: fake}).Emit(&corev1.Pod{})
+	helper.Emit(&variants.Emitter{Recorder: fake})
 	fake.Event(&corev1.Pod{}, "Normal", "NotThere", "b")
 }
