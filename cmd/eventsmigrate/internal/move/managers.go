@@ -31,6 +31,7 @@ type creation struct {
 	name string        // of the function
 	by   string        // what takes its place, or "" if only controller-runtime's own can move
 	old  bool          // the manager has no GetEventRecorder
+	is   bool          // it is a cluster
 	file *File
 	fun  *ast.FuncDecl
 	list []ast.Node // the path to it
@@ -67,7 +68,7 @@ func (c *collector) creates(n *ast.CallExpr) {
 		if has, both := hasRecorders(v.Type()); has {
 			c.creations[n.Lparen] = &creation{
 				call: n, expr: n.Fun, name: describe(o), by: creators[describe(o)], old: !both,
-				file: c.file, fun: c.fun(), list: slices.Clone(c.stack),
+				is: isCluster(v.Type()), file: c.file, fun: c.fun(), list: slices.Clone(c.stack),
 			}
 			return
 		}
@@ -86,7 +87,7 @@ func (c *collector) mentionsCreator(e ast.Expr) {
 	if sel, ok := c.parentNode().(*ast.SelectorExpr); ok && sel.Sel == e {
 		return
 	}
-	c.creations[e.Pos()] = &creation{expr: e, name: describe(o), file: c.file, fun: c.fun()}
+	c.creations[e.Pos()] = &creation{expr: e, name: describe(o), is: creators[describe(o)] == "NewCluster", file: c.file, fun: c.fun()}
 }
 
 // option records a value for Options.EventBroadcaster.
@@ -107,7 +108,7 @@ func (c *collector) lookUp(n *ast.CallExpr) {
 	if has, _ := hasRecorders(t); !has {
 		return
 	}
-	c.gets = append(c.gets, get{n.Lparen, c.pkg, isOneOf(t, runtimeClusterPath, "Cluster"), sel.Sel.Name == "GetEventRecorder"})
+	c.gets = append(c.gets, get{n.Lparen, c.pkg, isCluster(t), sel.Sel.Name == "GetEventRecorder"})
 }
 
 // get is a call that gets a recorder from a manager or from a cluster.
@@ -117,14 +118,31 @@ type get struct {
 	cluster, structured bool
 }
 
+func isCluster(t types.Type) bool { return isOneOf(t, runtimeClusterPath, "Cluster") }
+
 // gives reports whether the structured or the legacy recorders that a program gets can be those
-// of a manager or a cluster: its package, one that it imports, or one that imports it gets them.
+// of a manager or a cluster.
 func (pl *planner) gives(m *creation, structured bool) bool {
-	return slices.ContainsFunc(pl.gets, func(g get) bool {
-		path := m.file.Pkg.Path
-		return g.structured == structured && g.cluster == (m.by == "NewCluster") &&
-			(g.pkg.Path == path || reaches(m.file.Pkg.Types, g.pkg.Path) || reaches(g.pkg.Types, path))
-	})
+	return slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured == structured && m.has(g) })
+}
+
+// has reports whether a recorder can be one of a manager or a cluster: its package, one that it
+// imports, or one that imports it gets the recorder.
+func (m *creation) has(g get) bool {
+	path := m.file.Pkg.Path
+	return !m.file.isTest() && g.cluster == m.is &&
+		(g.pkg.Path == path || reaches(m.file.Pkg.Types, g.pkg.Path) || reaches(g.pkg.Types, path))
+}
+
+// findForeign finds the recorders of managers and clusters that nothing here creates, such as
+// those that a library receives.
+func (pl *planner) findForeign() {
+	pl.notOurs = map[token.Pos]bool{}
+	for _, g := range pl.gets {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return m.has(g) }) {
+			pl.notOurs[g.pos] = true
+		}
+	}
 }
 
 // reaches reports whether a package imports another one, perhaps through others.
@@ -145,11 +163,10 @@ func reaches(pkg *types.Package, path string) bool {
 // not become those of events.k8s.io, for which its role may not suffice.
 func (pl *planner) planCreations() {
 	for _, m := range sorted(pl.Program, pl.creations) {
-		if m.file.isTest() || !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
+		if !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
 			continue
 		}
 		if m.why, m.series = pl.whyStays(m); m.old && m.series {
-			pl.given = true // all of its recorders are legacy ones
 			if !ShutsDown(m.file.Pkg.Files, m.file.Pkg.Info) {
 				pl.note(m.call.Pos(), "shutdown", Decide, notShutDown)
 			}
@@ -161,11 +178,11 @@ func (pl *planner) planCreations() {
 		return
 	}
 	i := slices.IndexFunc(pl.created, func(m *creation) bool { return m.why != "" || m.old })
-	if i < 0 {
-		return
-	}
 	for n, m := range pl.places {
-		if m.origin == managers && !m.file.isTest() {
+		switch {
+		case pl.notOurs[n]:
+			pl.leave(n, Reason{n, "nothing here creates the manager", true})
+		case m.origin == managers && !m.file.isTest() && i >= 0:
 			pl.leave(n, Reason{pl.created[i].expr.Pos(), "the manager stays", true})
 		}
 	}

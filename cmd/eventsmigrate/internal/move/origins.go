@@ -3,6 +3,7 @@ package move
 import (
 	"cmp"
 	"fmt"
+	"go/ast"
 	"go/token"
 	"maps"
 	"slices"
@@ -16,8 +17,12 @@ type origin struct {
 	calls map[token.Pos]bool
 }
 
-// managers is the key of the origin of all recorders of managers and clusters.
-const managers = "managers"
+// The keys of the origins of all recorders of managers and clusters, and of those that nothing
+// here creates.
+const (
+	managers = "managers"
+	notOurs  = "managers of others"
+)
 
 // findOrigins finds where the legacy recorders of calls come from. It ignores tests, and
 // follows recorders through sets that adapters will separate.
@@ -36,7 +41,6 @@ func (pl *planner) findOrigins() {
 		if f.isTest() {
 			return
 		}
-		name = originName(name)
 		o := pl.from[name]
 		if o == nil {
 			o = &origin{pos: pos, calls: map[token.Pos]bool{}}
@@ -51,12 +55,12 @@ func (pl *planner) findOrigins() {
 	}
 	for n, m := range pl.places {
 		if m.origin != "" {
-			add(m.origin, n, m.file, ref{nodes: []node{n}})
+			add(pl.originOf(m.origin, n), n, m.file, ref{nodes: []node{n}})
 		}
 	}
 	for _, f := range pl.flows {
 		if f.src.fixed != "" {
-			add(f.src.fixed, f.expr.Pos(), f.file, f.dst)
+			add(pl.originOf(f.src.fixed, lparen(f.expr)), f.expr.Pos(), f.file, f.dst)
 		}
 	}
 	for _, c := range pl.calls {
@@ -64,8 +68,9 @@ func (pl *planner) findOrigins() {
 			continue
 		}
 		if c.recv.fixed != "" {
-			add(c.recv.fixed, c.expr.Pos(), c.file, c.recv)
-			pl.from[originName(c.recv.fixed)].calls[c.expr.Lparen] = true
+			name := pl.originOf(c.recv.fixed, lparen(c.sel.X))
+			add(name, c.expr.Pos(), c.file, c.recv)
+			pl.from[name].calls[c.expr.Lparen] = true
 		}
 		if n, ok := pl.root(c.recv); ok {
 			for _, name := range names[n] {
@@ -75,12 +80,23 @@ func (pl *planner) findOrigins() {
 	}
 }
 
-// originName returns the key of an origin.
-func originName(fixed string) string {
-	if strings.HasSuffix(fixed, ").GetEventRecorderFor") {
+// originOf returns the key of an origin, which can be the call at a position.
+func (pl *planner) originOf(fixed string, call token.Pos) string {
+	switch {
+	case pl.notOurs[call]:
+		return notOurs
+	case strings.HasSuffix(fixed, ").GetEventRecorderFor"):
 		return managers
 	}
 	return fixed
+}
+
+// lparen returns the position of a call, or none for another expression.
+func lparen(e ast.Expr) token.Pos {
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		return call.Lparen
+	}
+	return token.NoPos
 }
 
 // reportOrigins reports the recorders that go on through that of client-go, and how many
@@ -90,6 +106,8 @@ func (pl *planner) reportOrigins() {
 	stays, users, unclear := map[token.Pos]bool{}, map[token.Pos]bool{}, map[token.Pos]bool{}
 	for _, name := range slices.Sorted(maps.Keys(pl.from)) {
 		switch o, ofKnative := pl.from[name], strings.HasPrefix(name, "knative.dev/"); {
+		case name == notOurs:
+			unclear = o.calls
 		case name == managers, ofKnative && pl.sources.knative:
 			maps.Copy(users, o.calls)
 		case !strings.Contains(name, projectPath+"/"):
@@ -105,7 +123,7 @@ func (pl *planner) reportOrigins() {
 		pl.note(pl.sources.impl, "recorder", Left, "reconcilers that knative generates emit the events that they return through the recorder of client-go"+unless)
 		pl.plan.Stock = true
 	}
-	structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured })
+	structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured && !pl.notOurs[g.pos] })
 	if structured {
 		for _, pos := range pl.newCalls {
 			users[pos] = true
@@ -124,10 +142,9 @@ func (pl *planner) reportOrigins() {
 		maps.Copy(stays, users)
 		pl.plan.Stock = true
 	}
-	if len(pl.created) == 0 && len(pl.gets) > 0 && !pl.sources.series && !pl.given {
-		first := slices.MinFunc(pl.gets, func(a, b get) int { return pl.compare(a.pos, b.pos) })
-		pl.note(first.pos, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
-		unclear = users
+	if len(pl.notOurs) > 0 {
+		first := slices.MinFunc(slices.Collect(maps.Keys(pl.notOurs)), pl.compare)
+		pl.note(first, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
 	}
 	pl.moveClients()
 	pl.plan.swap[recordPath] = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || pl.broadcasters ||

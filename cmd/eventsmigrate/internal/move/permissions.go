@@ -14,7 +14,6 @@ import (
 // sources are the recorders of a program before the move, apart from legacy ones and tests.
 type sources struct {
 	group   bool               // of events.k8s.io: broadcasters, and managers of controller-runtime
-	series  bool               // a manager emits series
 	client  map[token.Pos]bool // the broadcasters of client-go's package events
 	knative bool               // contexts of knative have recorders of this project
 	impl    token.Pos          // of a reconciler that knative generates, which emits what it returns
@@ -95,8 +94,6 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 	switch {
 	case fn.Name() == "GetEventRecorder" && sig.Results().Len() == 1 && !mentions(sig.Results().At(0).Type()):
 		c.sources.group = true
-	case path == managerPath && sig.Recv() == nil:
-		c.sources.series = true
 	case path == compatPath+"/knative":
 		c.sources.knative = true
 	case fn.Name() == "NewImpl" && strings.Contains(path, "/reconciler/") && fn.Pkg() != c.pkg.Types:

@@ -86,7 +86,7 @@ type planner struct {
 	legacy  map[node]bool     // the sets that contain a legacy type
 	todos   map[string]*todo
 	created []*creation
-	given   bool // a manager before v0.23 has a broadcaster of the program
+	notOurs map[token.Pos]bool // the calls that get a recorder of what nothing here creates
 	from    map[string]*origin
 	counted map[token.Pos]bool // the calls; true if their recorder moves, or is that of a test
 
@@ -100,6 +100,7 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 		plan: &Plan{Group: p.sources.group, swap: map[string]bool{}, edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
 		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{}, counted: map[token.Pos]bool{}, gathered: map[string]int{},
 	}
+	pl.findForeign()
 	pl.findOrigins()
 	if opts.Target == Record {
 		pl.planCreations()
