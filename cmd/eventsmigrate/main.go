@@ -29,6 +29,7 @@ const (
 	exitOK = iota
 	exitFindings
 	exitBadInput
+	exitLeft
 )
 
 func main() {
@@ -91,17 +92,22 @@ func run(args []string, stdout, stderr io.Writer) int {
 		for _, name := range names {
 			printDiff(stdout, relative(cwd, name), r.Source[name], r.Changed[name])
 		}
-		if len(names) > 0 || r.Plan.Stock {
-			return exitFindings
-		}
-		return exitOK
+		return exitCode(r, f)
 	case f.fix:
 		if err := write(r.Changed); err != nil {
 			return fail(err)
 		}
 	}
 	report(stdout, cwd, r, f)
-	if r.Plan.Stock || !f.fix && (len(names) > 0 || len(r.Lint) > 0) {
+	return exitCode(r, f)
+}
+
+// exitCode returns the exit code of a move, which README.md describes.
+func exitCode(r *driver.Result, f flags) int {
+	switch {
+	case r.Plan.Stock || r.Plan.Calls.Left > 0:
+		return exitLeft
+	case !f.fix && (len(r.Changed) > 0 || !f.diff && len(r.Lint) > 0):
 		return exitFindings
 	}
 	return exitOK

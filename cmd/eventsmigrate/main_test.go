@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"go/format"
 	"io/fs"
 	"maps"
@@ -65,7 +66,7 @@ func (p *program) run(t *testing.T, loaded *driver.Packages, dir, below string, 
 	r.Missed = slices.DeleteFunc(slices.Clone(r.Missed), func(d driver.Diagnostic) bool { return !within(d) })
 	var b bytes.Buffer
 	report(&b, p.dir, r, f)
-	p.out = b.String()
+	p.out = fmt.Sprintf("exit code %d\n\n%s", exitCode(r, f), b.String())
 }
 
 // golden returns the name of the golden file of a changed one.
@@ -149,7 +150,7 @@ func testGolden(t *testing.T, dir string, programs []*program, others []string) 
 		again.run(t, loaded, copied, p.moved(), flags{fix: true, verbose: true})
 		assert.Empty(t, slices.Sorted(maps.Keys(again.r.Changed)), "a second run changes files")
 		assert.ElementsMatch(t, findings(again.dir, again.r), findings(p.dir, p.r), p.name)
-		assert.Equal(t, p.r.Plan.Stock, again.r.Plan.Stock, again.out)
+		assert.Equal(t, exitCode(p.r, flags{fix: true}), exitCode(again.r, flags{fix: true}), again.out)
 		assert.Equal(t, p.r.Plan.Others, again.r.Plan.Others, again.out)
 	}
 	return loaded, copied
@@ -557,19 +558,24 @@ func TestFixIndirect(t *testing.T) {
 	t.Parallel()
 	name := command(t)
 	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
-	for _, c := range []struct{ target, extra, want string }{
-		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls"},
+	for _, c := range []struct {
+		target, extra, want string
+		code                int
+	}{
+		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls", exitOK},
 		// The plan does not understand this, but the type-check does.
-		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert"},
+		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert", exitLeft},
 	} {
 		dir := copyStubs(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
 		if c.extra != "" {
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
 		}
 		out, code := start(t, dir, name, "-fix", "-to="+c.target, "./eventseries/...")
-		assert.Equal(t, exitOK, code, out)
+		assert.Equal(t, c.code, code, out)
 		assert.Contains(t, out, c.want)
-		assertMoved(t, dir, name, "-to="+c.target, "./eventseries/...")
+		out, code = start(t, dir, name, "-diff", "-to="+c.target, "./eventseries/...")
+		assert.Equal(t, c.code, code, out)
+		assert.Empty(t, out)
 	}
 }
 

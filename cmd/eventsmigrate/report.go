@@ -55,8 +55,8 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	}
 	_ = t.Flush()
 	calls := r.Plan.Calls
-	if all := calls.Moved + calls.Left; all > 0 {
-		fmt.Fprintf(w, "\n%d of %d calls emit series, %d %s, %d files\n", calls.Series, all, calls.Moved, moved, len(r.Changed))
+	if calls.All > 0 {
+		fmt.Fprintf(w, "\n%d of %d calls emit series, %d %s, %d files\n", calls.Series, calls.All, calls.Moved, moved, len(r.Changed))
 	}
 	if n := r.Plan.Others; n > 0 {
 		fmt.Fprintf(w, "\nNo series: %d calls still use the recorder of client-go; see the rules manager and recorder\n", n)
@@ -82,7 +82,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	}
 	section("To decide", move.Decide)
 	left := "Left as it is"
-	if calls.Left > 0 && calls.Series == calls.Moved+calls.Left {
+	if calls.Left > 0 && calls.Series == calls.All {
 		left += "; these calls emit series, too"
 	}
 	section(left, move.Left)

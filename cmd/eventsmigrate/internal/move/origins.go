@@ -175,7 +175,7 @@ func (pl *planner) moveClients() {
 	for _, at := range pl.newCalls {
 		if _, ok := pl.counted[at]; !ok && pl.plan.swap[clientPath] && !pl.plan.Stock {
 			pl.counted[at] = true
-			pl.plan.Calls.Left++
+			pl.plan.Calls.All++
 		}
 	}
 }

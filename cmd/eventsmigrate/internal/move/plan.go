@@ -50,9 +50,10 @@ type edit struct {
 // Plan is what a move changes.
 type Plan struct {
 	Items []Item
-	// Calls are those that change, those that stay, and those of both that emit series: their
-	// recorders move, or are those of managers that have a broadcaster of this project.
-	Calls struct{ Moved, Left, Series int }
+	// Calls are all, those that change, those that stay on the legacy interface, and those that
+	// emit series: their recorders move, or are those of managers that have a broadcaster of this
+	// project.
+	Calls struct{ All, Moved, Left, Series int }
 	// Stock reports whether events of the program certainly go on through the recorder of
 	// client-go, and Others is the number of calls that do.
 	Stock  bool
@@ -383,6 +384,7 @@ func (pl *planner) call(c *call) {
 	set, ok := pl.moves(c.recv)
 	if !ok {
 		if !c.own && !c.file.Outside {
+			pl.plan.Calls.All++
 			pl.plan.Calls.Left++
 			pl.counted[c.expr.Lparen] = c.file.isTest()
 			pl.leaves(c.expr.Pos(), c.name, "", c.recv)
@@ -398,6 +400,7 @@ func (pl *planner) call(c *call) {
 	if c.file.Skip != "" {
 		return
 	}
+	pl.plan.Calls.All++
 	pl.plan.Calls.Moved++
 	pl.counted[c.expr.Lparen] = true
 	args := c.expr.Args
