@@ -123,12 +123,46 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s is variable: programs and people search for it, so use a constant", what)})
 }
 
-// category returns the category of a finding, which is another one in wrappers, with the name.
+// category returns the category of a finding, which is another one in wrappers, with the name,
+// and with the parameters that can be the related object and the action.
 func (l *linter) category(e ast.Expr, otherwise string) string {
-	if f, _ := l.within.(*ast.FuncDecl); move.Forwards(l.TypesInfo, f, e) {
-		return "wrapper " + f.Name.Name
+	f, _ := l.within.(*ast.FuncDecl)
+	if !move.Forwards(l.TypesInfo, f, e) {
+		return otherwise
 	}
-	return otherwise
+	name := f.Name.Name
+	if list := l.ignored(f); len(list) > 0 {
+		name += " (which ignores " + strings.Join(list, " and ") + ")"
+	}
+	return "wrapper " + name
+}
+
+// ignored returns the strings and the objects that a function receives and does not use, and
+// those of the literals in it.
+func (l *linter) ignored(f *ast.FuncDecl) (list []string) {
+	used := map[types.Object]bool{}
+	for n := range ast.Preorder(f) {
+		if id, ok := n.(*ast.Ident); ok {
+			used[l.TypesInfo.Uses[id]] = true
+		}
+	}
+	for n := range ast.Preorder(f) {
+		t := f.Type
+		if lit, ok := n.(*ast.FuncLit); ok {
+			t = lit.Type
+		} else if n != f {
+			continue
+		}
+		for _, p := range t.Params.List {
+			kind := l.TypesInfo.TypeOf(p.Type)
+			for _, name := range p.Names {
+				if !used[l.TypesInfo.Defs[name]] && (move.IsObject(kind) || types.Identical(kind.Underlying(), types.Typ[types.String])) {
+					list = append(list, name.Name+" "+types.ExprString(p.Type))
+				}
+			}
+		}
+	}
+	return list
 }
 
 // Sources of strings that take any number of values, the worst one first.

@@ -428,8 +428,6 @@ func (pl *planner) call(c *call) {
 		pl.related(c, "in place of nil, pass what exists here, and came from the API server: ", x)
 	}
 	switch {
-	case within == nil && Forwards(c.file.Pkg.Info, c.fun, args[reason]) && !strings.Contains(c.file.text(c.expr)[args[reason].End()-c.expr.Pos():], c.file.text(args[reason])):
-		action = c.file.text(args[reason])
 	case within == nil:
 		action = pl.actionFor(c, args[reason])
 	case within.fn.Name() == "Eventf":

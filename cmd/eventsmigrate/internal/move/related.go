@@ -29,8 +29,8 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 		return "", false
 	}
 	t, expr := types.Unalias(info.TypeOf(found)), c.file.text(found)
-	if !isObject(t) {
-		if t = types.NewPointer(t); !isObject(t) || !info.Types[found].Addressable() {
+	if !IsObject(t) {
+		if t = types.NewPointer(t); !IsObject(t) || !info.Types[found].Addressable() {
 			return "", false
 		}
 		expr = "&" + expr
@@ -100,8 +100,8 @@ func nameIn(info *types.Info, a ast.Expr) (x ast.Expr, nilable bool) {
 	return nil, false
 }
 
-// isObject reports whether t implements runtime.Object.
-func isObject(t types.Type) bool {
+// IsObject reports whether t implements runtime.Object.
+func IsObject(t types.Type) bool {
 	methods := types.NewMethodSet(t)
 	return methods.Lookup(nil, "GetObjectKind") != nil && methods.Lookup(nil, "DeepCopyObject") != nil
 }
