@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	clientevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/klog/v2"
@@ -109,6 +110,39 @@ func TestLegacyCallSites(t *testing.T) {
 		assert.Equal(t, "with 1", byReason["Annotated"].Note)
 		assert.Equal(t, "b", byReason["Annotated"].Annotations["example.com/a"])
 	})
+}
+
+// A structured recorder for a legacy one keeps what that has room for.
+func TestNewStructuredRecorder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := startLegacyProgram(t, Options{})
+		structured := NewStructuredRecorder(p.recorder)
+		structured.Eventf(object("Pod", "a"), object("Node", "b"), corev1.EventTypeNormal, "Bound", "Bind", "bound to %s", "b")
+		Annotated(structured).AnnotatedEventf(object("Pod", "a"), nil, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Started", "Start", "%d", 1)
+		all := p.written(t)
+		require.Len(t, all, 2)
+		slices.SortFunc(all, func(a, b eventsv1.Event) int { return strings.Compare(a.Reason, b.Reason) })
+		assert.Equal(t, "Bind", all[0].Action)
+		assert.Equal(t, "Node", all[0].Related.Kind)
+		assert.Equal(t, "bound to b", all[0].Note)
+		assert.Equal(t, "b", all[1].Annotations["example.com/a"])
+	})
+
+	fake := record.NewFakeRecorder(2) // of somebody else
+	structured := NewStructuredRecorder(fake)
+	structured.Eventf(object("Pod", "a"), object("Node", "b"), corev1.EventTypeNormal, "Bound", "Bind", "bound to %s", "b")
+	Annotated(structured).AnnotatedEventf(object("Pod", "a"), nil, map[string]string{"a": "b"}, corev1.EventTypeNormal, "Started", "Start", "%d", 1)
+	assert.Equal(t, "Normal Bound bound to b", <-fake.Events)
+	assert.Regexp(t, `^Normal Started 1 ?map\[a:b\]$`, <-fake.Events)
+}
+
+// plain has no method for annotations.
+type plain struct{ clientevents.EventRecorder }
+
+func TestAnnotatedWithoutAnnotations(t *testing.T) {
+	fake := clientevents.NewFakeRecorder(1)
+	Annotated(plain{fake}).AnnotatedEventf(object("Pod", "a"), nil, map[string]string{"a": "b"}, corev1.EventTypeNormal, "Started", "Start", "%d", 1)
+	assert.Equal(t, "Normal Started 1", <-fake.Events)
 }
 
 func TestOptionsAction(t *testing.T) {

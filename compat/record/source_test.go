@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/internal/legacyrecorder"
 )
 
@@ -49,6 +50,25 @@ func TestSourceIsAsGiven(t *testing.T) {
 			assert.EqualValues(t, 2, sink.patched[0].Count)
 		})
 	}
+}
+
+// A structured recorder writes the source, the related object, and the action.
+func TestStructuredRecorderHasTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		sink := &legacySink{}
+		broadcaster := NewBroadcaster()
+		broadcaster.StartRecordingToSink(sink)
+		source := corev1.EventSource{Component: "two words", Host: "node-1"}
+		recorder := compat.NewStructuredRecorder(broadcaster.NewRecorder(scheme.Scheme, source))
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a"}}
+		recorder.Eventf(pod, &corev1.ObjectReference{Kind: "Node", Name: "b"}, "Normal", "Tested", "Test", "note")
+		synctest.Wait()
+		broadcaster.Shutdown()
+		require.Len(t, sink.created, 1)
+		assert.Equal(t, source, sink.created[0].Source)
+		assert.Equal(t, "Test", sink.created[0].Action)
+		assert.Equal(t, "b", sink.created[0].Related.Name)
+	})
 }
 
 // Sources that become the same reporting controller and instance have Events of their own.

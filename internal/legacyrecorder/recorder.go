@@ -17,12 +17,6 @@ const DistinctNotes = 10
 // should be fast.
 type Action func(regarding runtime.Object, reason string) string
 
-// annotated is the method for annotations, which the recorders of this project add to
-// the interface of client-go.
-type annotated interface {
-	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
-}
-
 // Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
 // events.k8s.io/v1. Create one with [New]. Its methods are safe for concurrent
 // use.
@@ -52,11 +46,7 @@ func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt s
 // AnnotatedEventf emits an event with annotations. It omits them if the target does not
 // support annotations.
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
-	if target, ok := r.target.(annotated); ok {
-		target.AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
-		return
-	}
-	r.Eventf(object, eventtype, reason, messageFmt, args...)
+	(&Adapter{Target: r.target}).AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
 }
 
 // WithLogger returns a recorder that logs problems with its events to logger. It returns
