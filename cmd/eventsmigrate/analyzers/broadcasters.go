@@ -98,7 +98,8 @@ func (l *linter) follow(v *types.Var, e ast.Expr, stack []ast.Node, f *fate) {
 			e = n.(ast.Expr)
 			continue
 		case *ast.CallExpr:
-			if n.Fun == e {
+			adapter, ok := typeutil.Callee(l.TypesInfo, n).(*types.Func)
+			if n.Fun == e || ok && adapter.Pkg() != nil && move.IsOurs(adapter.Pkg().Path()) && move.HasMethod(l.TypesInfo.TypeOf(n), "Eventf") {
 				e = n
 				continue
 			}

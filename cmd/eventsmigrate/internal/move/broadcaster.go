@@ -8,35 +8,11 @@ import (
 
 // newRecorder takes the structured recorder of a broadcaster of compat/record. Broadcasters
 // stay: with the import of compat/record, they write to the same sink with the same role, and
-// have recorders of both kinds.
-func (pl *planner) newRecorder(f *File, call *ast.CallExpr, sel *ast.SelectorExpr, own bool, set node) {
-	events := ".Events()"
-	if !own {
-		events = ".(*" + qualify(dropInPath) + "Broadcaster)" + events
-	}
-	pl.edit(f, sel.X.End(), sel.X.End(), set, events)
-	pl.source(f, call.Args[1], set)
+// have recorders of both kinds, with the same source.
+func (pl *planner) newRecorder(f *File, call *ast.CallExpr, set node) {
+	pl.edit(f, call.Pos(), call.Pos(), set, qualify(compatPath)+"NewStructuredRecorder(")
+	pl.edit(f, call.End(), call.End(), set, ")")
 	pl.note(call.Pos(), "types", Moved, "NewRecorder")
-}
-
-// source replaces an EventSource by its component.
-func (pl *planner) source(f *File, arg ast.Expr, set node) {
-	var component ast.Expr
-	if lit, ok := ast.Unparen(arg).(*ast.CompositeLit); ok {
-		for _, e := range lit.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok && kv.Key.(*ast.Ident).Name == "Component" {
-				component = kv.Value
-			} else {
-				pl.note(e.Pos(), "types", Decide, "the reporting instance was the host %s; now it is the name of the controller and of the host, unless record.WithOptions sets ReportingInstance", f.text(valueOf(e)))
-			}
-		}
-	}
-	if component == nil {
-		pl.edit(f, arg.End(), arg.End(), set, ".Component")
-		return
-	}
-	pl.edit(f, arg.Pos(), component.Pos(), set, "")
-	pl.edit(f, component.End(), arg.End(), set, "")
 }
 
 // assigned returns the only expression that a declaration assigns to a variable, or nil. It

@@ -873,13 +873,10 @@ func (c *collector) recorder(n *ast.CallExpr, sel *ast.SelectorExpr, fn *types.F
 		}
 	case "NewRecorder":
 		p.origin = c.maker(sel.X)
-		own := isOneOf(fn.Signature().Recv().Type(), dropInPath, "Broadcaster")
-		p.shared = p.origin == "" && !own && !c.local(sel.X)
-		p.move = func(pl *planner, set node) { pl.newRecorder(f, n, sel, own, set) }
+		p.shared = p.origin == "" && !isOneOf(fn.Signature().Recv().Type(), dropInPath, "Broadcaster") && !c.local(sel.X)
+		p.move = func(pl *planner, set node) { pl.newRecorder(f, n, set) }
 		if p.origin != "" {
 			c.block(n.Lparen, Reason{n.Pos(), p.origin + " makes the broadcaster", true})
-		} else if len(n.Args) != 2 {
-			c.block(n.Lparen, Reason{n.Pos(), "NewRecorder receives the results of a call", true})
 		}
 	default:
 		p.left, p.origin = Item{Rule: "GetEventRecorderFor"}, managers

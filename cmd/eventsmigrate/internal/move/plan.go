@@ -304,8 +304,8 @@ func (pl *planner) unsupported() {
 		}
 	}
 	for n, m := range pl.places {
-		if m.shared && pl.foreign != "" {
-			pl.leave(n, Reason{n, pl.foreign + " makes the broadcaster", true})
+		if m.shared && (pl.foreign != "" || !pl.broadcasters) {
+			pl.leave(n, Reason{n, cmp.Or(pl.foreign, "nothing here") + " makes the broadcaster", true})
 		}
 	}
 }
@@ -465,7 +465,8 @@ func (pl *planner) annotations(c *call, set node) {
 	for _, f := range embedded(sel.Recv(), sel.Index()) {
 		embedding += "." + f.Name()
 	}
-	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+".("+qualify(eventsPath)+"AnnotatedEventRecorder)")
+	pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, qualify(compatPath)+"Annotated(")
+	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+")")
 }
 
 // wrapper returns the method of a hand-written recorder that passes its reason to a call, or
