@@ -56,10 +56,15 @@ func (l *linter) newBroadcaster(e ast.Expr) bool {
 		return false
 	}
 	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-	return ok && f.Pkg() != nil && constructor.MatchString(f.Name()) && move.IsRecorderPackage(f.Pkg().Path()) &&
-		!slices.ContainsFunc(l.Files, func(f *ast.File) bool {
-			return f.FileStart <= e.Pos() && e.Pos() < f.FileEnd && (ast.IsGenerated(f) || strings.HasSuffix(l.Fset.File(e.Pos()).Name(), "_test.go"))
-		})
+	return ok && f.Pkg() != nil && constructor.MatchString(f.Name()) && move.IsRecorderPackage(f.Pkg().Path()) && !l.isTest(e) && !ast.IsGenerated(l.fileOf(e))
+}
+
+func (l *linter) isTest(n ast.Node) bool {
+	return strings.HasSuffix(l.Fset.File(n.Pos()).Name(), "_test.go")
+}
+
+func (l *linter) fileOf(n ast.Node) *ast.File {
+	return l.Files[slices.IndexFunc(l.Files, func(f *ast.File) bool { return f.FileStart <= n.Pos() && n.Pos() < f.FileEnd })]
 }
 
 // fateOf follows all uses of a variable or a field with a broadcaster or a recorder.

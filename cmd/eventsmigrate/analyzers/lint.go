@@ -23,7 +23,8 @@ var Lint = &analysis.Analyzer{
 It reports reasons and actions that are variable, that take any number of values (from
 messages, numbers, and names of objects), that are equal, or that are not in
 UpperCamelCase; notes with a variable format or built with Sprintf; a related object that
-is namespaced although the regarding one is not; and broadcasters that nothing shuts down.`,
+is namespaced although the regarding one is not; broadcasters that nothing shuts down; caches
+and rate limiters around a recorder; and names of recorders that the API server rejects.`,
 	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
 	Run:       lint,
 	FactTypes: []analysis.Fact{(*scoped)(nil)},
@@ -49,18 +50,20 @@ func lint(pass *analysis.Pass) (any, error) {
 		for _, d := range f.Decls {
 			l.within = d
 			forwards := l.isRecorder(d)
-			for n := range ast.Preorder(d) {
+			ast.PreorderStack(d, nil, func(n ast.Node, stack []ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
-					l.call(call, forwards)
+					l.call(call, forwards, stack)
 				}
-			}
+				return true
+			})
 		}
 	}
 	l.broadcasters()
 	return nil, nil
 }
 
-func (l *linter) call(call *ast.CallExpr, forwards bool) {
+func (l *linter) call(call *ast.CallExpr, forwards bool, stack []ast.Node) {
+	l.controller(call)
 	s, ok := move.Emission(l.TypesInfo, call)
 	if !ok || len(call.Args) <= s.Note {
 		return
@@ -76,10 +79,51 @@ func (l *linter) call(call *ast.CallExpr, forwards bool) {
 		}
 	}
 	l.note(call, s, forwards)
+	l.guards(call, call.Args[s.Reason], stack)
 	if s.Related >= 0 {
 		l.scopes(call.Args[0], call.Args[s.Related])
 	}
 }
+
+// qualified matches the names that the API server accepts for a reporting controller, and allowed
+// their characters.
+var (
+	qualified = regexp.MustCompile(`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+	allowed   = regexp.MustCompile(`^([-A-Za-z0-9_./]|%[-+ #0-9.]*[a-z])*$`)
+)
+
+// controller reports the name of a new recorder that the recorder must change.
+func (l *linter) controller(call *ast.CallExpr) {
+	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+	if !ok || !makers.MatchString(f.Name()) || len(call.Args) == 0 || !move.HasMethod(l.TypesInfo.TypeOf(call), "Eventf") || l.isTest(call) {
+		return
+	}
+	name := call.Args[min(1, len(call.Args)-1)]
+	if source, ok := ast.Unparen(name).(*ast.CompositeLit); ok {
+		for _, e := range source.Elts {
+			if kv, ok := e.(*ast.KeyValueExpr); ok {
+				if id, ok := kv.Key.(*ast.Ident); ok && id.Name == "Component" {
+					name = kv.Value
+				}
+			}
+		}
+	}
+	is := qualified // the whole name
+	for n := range ast.Preorder(name) {
+		e, ok := n.(ast.Expr)
+		if !ok {
+			continue
+		}
+		if s := l.text(e); s != "" && !is.MatchString(s) {
+			l.Reportf(e.Pos(), "the API server accepts no reporting controller %q, and recorders of this project change the name: check selectors by source and reportingComponent", s)
+			return
+		}
+		is = allowed
+	}
+}
+
+// makers are the methods that return a recorder with a name.
+var makers = regexp.MustCompile(`^(NewRecorder|GetEventRecorder)(For|WithOptions)?$`)
 
 // isRecorder reports whether a declaration is a method of a recorder, which passes on events.
 func (l *linter) isRecorder(d ast.Decl) bool {
