@@ -123,15 +123,15 @@ func isCluster(t types.Type) bool { return isOneOf(t, runtimeClusterPath, "Clust
 // gives reports whether the structured or the legacy recorders that a program gets can be those
 // of a manager or a cluster.
 func (pl *planner) gives(m *creation, structured bool) bool {
-	return slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured == structured && m.has(g) })
+	return slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured == structured && pl.meet(m, g) })
 }
 
-// has reports whether a recorder can be one of a manager or a cluster: its package, one that it
-// imports, or one that imports it gets the recorder.
-func (m *creation) has(g get) bool {
-	path := m.file.Pkg.Path
-	return !m.file.isTest() && g.cluster == m.is &&
-		(g.pkg.Path == path || reaches(m.file.Pkg.Types, g.pkg.Path) || reaches(g.pkg.Types, path))
+// meet reports whether a recorder can be one of a manager or a cluster: a package imports what
+// creates that and what gets the recorder, perhaps through others.
+func (pl *planner) meet(m *creation, g get) bool {
+	return !m.file.isTest() && g.cluster == m.is && slices.ContainsFunc(pl.Files, func(f *File) bool {
+		return !f.isTest() && pl.reached(f.Pkg.Types)[m.file.Pkg.Path] && pl.reached(f.Pkg.Types)[g.pkg.Path]
+	})
 }
 
 // findForeign finds the recorders of managers and clusters that nothing here creates, such as
@@ -139,24 +139,30 @@ func (m *creation) has(g get) bool {
 func (pl *planner) findForeign() {
 	pl.notOurs = map[token.Pos]bool{}
 	for _, g := range pl.gets {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return m.has(g) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return pl.meet(m, g) }) {
 			pl.notOurs[g.pos] = true
 		}
 	}
 }
 
-// reaches reports whether a package imports another one, perhaps through others.
-func reaches(pkg *types.Package, path string) bool {
-	seen := map[string]bool{}
-	var visit func(p *types.Package) bool
-	visit = func(p *types.Package) bool {
-		if seen[p.Path()] || isStandard(p.Path()) {
-			return false
-		}
-		seen[p.Path()] = true
-		return p.Path() == path || slices.ContainsFunc(p.Imports(), visit)
+// reached returns the paths of a package and of what it imports, perhaps through others.
+func (p *Program) reached(pkg *types.Package) map[string]bool {
+	if seen := p.imported[pkg]; seen != nil {
+		return seen
 	}
-	return slices.ContainsFunc(pkg.Imports(), visit)
+	seen := map[string]bool{}
+	p.imported[pkg] = seen
+	var visit func(pkg *types.Package)
+	visit = func(pkg *types.Package) {
+		if !seen[pkg.Path()] && !isStandard(pkg.Path()) {
+			seen[pkg.Path()] = true
+			for _, imported := range pkg.Imports() {
+				visit(imported)
+			}
+		}
+	}
+	visit(pkg)
+	return seen
 }
 
 // planCreations decides which managers and clusters move. If one stays, its recorders must

@@ -127,6 +127,8 @@ type Program struct {
 	parent map[node]node
 	why    map[node][]Reason
 
+	imported map[*types.Package]map[string]bool // see reached
+
 	flows     []flow
 	places    map[node]*place
 	calls     map[token.Pos]*call
@@ -154,7 +156,7 @@ const (
 // NewProgram returns a Program without packages.
 func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
-		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{},
+		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{}, imported: map[*types.Package]map[string]bool{},
 		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{}, reasons: map[string]bool{},
 		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, sources: sources{client: map[token.Pos]bool{}},
 	}

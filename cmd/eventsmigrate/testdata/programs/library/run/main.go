@@ -1,16 +1,15 @@
-// Command run creates a manager.
+// Command run passes a manager from one package to the other one.
 package main
 
 import (
 	"os"
 
-	ctrl "sigs.k8s.io/controller-runtime"
-
+	"example.com/testdata/programs/library/creates"
 	"example.com/testdata/programs/library/inside"
 )
 
 func main() {
-	mgr, err := ctrl.NewManager(ctrl.GetConfigOrDie(), ctrl.Options{})
+	mgr, err := creates.Manager()
 	if err != nil {
 		os.Exit(1)
 	}
