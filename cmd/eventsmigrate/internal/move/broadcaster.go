@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
+	"slices"
 )
 
 // newRecorder takes the structured recorder of a broadcaster of compat/record. Broadcasters
@@ -13,6 +14,47 @@ func (pl *planner) newRecorder(f *File, call *ast.CallExpr, set node) {
 	pl.edit(f, call.Pos(), call.Pos(), set, qualify(compatPath)+"NewStructuredRecorder(")
 	pl.edit(f, call.End(), call.End(), set, ")")
 	pl.note(call.Pos(), "types", Moved, "NewRecorder")
+}
+
+// newSink makes a sink for events.k8s.io one for both groups, if the program has a clientset.
+func (pl *planner) newSink(f *File, m maker) {
+	arg, info := m.call.Args[0], f.Pkg.Info
+	if v, ok := info.Uses[identOf(arg)].(*types.Var); ok && m.fun != nil {
+		value, begins := assigned(info, m.fun, v)
+		n := 0
+		for _, o := range info.Uses {
+			if o == v {
+				n++
+			}
+		}
+		if begins && value != nil && n == 1 {
+			arg = value
+		}
+	}
+	if !isOneOf(info.TypeOf(arg), clientPath, "EventSinkImpl") {
+		return
+	}
+	var clientset ast.Expr
+	if sink, ok := ast.Unparen(arg).(*ast.UnaryExpr); ok && pl.blocked[arg.Pos()] == "" && !f.hasComment(arg) {
+		if lit, ok := ast.Unparen(sink.X).(*ast.CompositeLit); ok && len(lit.Elts) == 1 {
+			if client, ok := ast.Unparen(valueOf(lit.Elts[0])).(*ast.CallExpr); ok {
+				if get, ok := ast.Unparen(client.Fun).(*ast.SelectorExpr); ok && get.Sel.Name == "EventsV1" && HasMethod(info.TypeOf(get.X), "CoreV1") {
+					clientset = get.X
+				}
+			}
+		}
+	}
+	if clientset == nil {
+		pl.note(arg.Pos(), "recorder", Decide, "through events.k8s.io alone, readers of Events show slow loops late or not at all: pass compat.NewSink with a clientset")
+		return
+	}
+	pl.edit(f, arg.Pos(), clientset.Pos(), arg.Pos(), qualify(compatPath)+"NewSink(")
+	pl.edit(f, clientset.End(), arg.End(), arg.Pos(), ")")
+	pl.note(arg.Pos(), "recorder", Moved, "compat.NewSink")
+}
+
+func (f *File) hasComment(n ast.Node) bool {
+	return slices.ContainsFunc(f.AST.Comments, func(g *ast.CommentGroup) bool { return n.Pos() <= g.Pos() && g.End() <= n.End() })
 }
 
 // assigned returns the only expression that a declaration assigns to a variable, or nil. It

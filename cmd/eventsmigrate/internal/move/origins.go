@@ -160,7 +160,7 @@ func (pl *planner) reportOrigins() {
 
 // moveClients moves the broadcasters of client-go's package events, by their import.
 func (pl *planner) moveClients() {
-	for pos := range pl.sources.client {
+	for pos, m := range pl.sources.client {
 		f := pl.fileOf(pos)
 		switch why := cmp.Or(pl.blocked[imports], f.Skip); {
 		case why != "" || f.Outside:
@@ -170,6 +170,7 @@ func (pl *planner) moveClients() {
 		default:
 			pl.note(pos, "recorder", Moved, "the broadcaster is that of %s", eventsPath)
 			pl.plan.swap[clientPath] = true
+			pl.newSink(f, m)
 		}
 	}
 	for _, at := range pl.newCalls {

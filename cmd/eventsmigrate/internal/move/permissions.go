@@ -13,10 +13,16 @@ import (
 
 // sources are the recorders of a program before the move, apart from legacy ones and tests.
 type sources struct {
-	group   bool               // of events.k8s.io: broadcasters, and managers of controller-runtime
-	client  map[token.Pos]bool // the broadcasters of client-go's package events
-	knative bool               // contexts of knative have recorders of this project
-	impl    token.Pos          // of a reconciler that knative generates, which emits what it returns
+	group   bool                // of events.k8s.io: broadcasters, and managers of controller-runtime
+	client  map[token.Pos]maker // the broadcasters of client-go's package events
+	knative bool                // contexts of knative have recorders of this project
+	impl    token.Pos           // of a reconciler that knative generates, which emits what it returns
+}
+
+// maker is a call that makes a broadcaster, and the function around it, or nil.
+type maker struct {
+	call *ast.CallExpr
+	fun  *ast.FuncDecl
 }
 
 // permissions reports the rules that the program lacks, in markers and in Go code. The
@@ -100,7 +106,7 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 		c.sources.impl = n.Pos()
 	case sig.Recv() == nil && (path == clientPath || path == eventsPath) && (strings.HasPrefix(fn.Name(), "NewBroadcaster") || strings.HasPrefix(fn.Name(), "NewEventBroadcaster")):
 		if path == clientPath {
-			c.sources.client[n.Pos()] = true
+			c.sources.client[n.Pos()] = maker{n, c.fun()}
 		}
 		c.sources.group = c.sources.group || len(n.Args) == 0 || !isOneOf(c.info.TypeOf(n.Args[0]), compatPath, "CoreSink")
 	}

@@ -158,7 +158,7 @@ func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
 		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{}, imported: map[*types.Package]map[string]bool{},
 		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{}, reasons: map[string]bool{},
-		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, sources: sources{client: map[token.Pos]bool{}},
+		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, sources: sources{client: map[token.Pos]maker{}},
 	}
 }
 
