@@ -837,8 +837,8 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 		}
 	case c.makes(n, fn):
 		c.recorder(n, sel, fn)
-	case isLegacy(fn) && strings.HasPrefix(fn.Name(), "NewBroadcaster"):
-		c.broadcasters = c.broadcasters || !c.file.isTest() && c.file.Skip == ""
+	case isLegacy(fn) && strings.HasPrefix(fn.Name(), "NewBroadcaster") && !c.file.isTest() && c.file.Skip == "":
+		c.broadcasters[n.Pos()] = c.file
 	}
 }
 
@@ -899,14 +899,13 @@ func (c *collector) maker(e ast.Expr) string {
 	return describe(o)
 }
 
-// local reports whether a function makes the broadcaster that a variable holds.
+// local reports whether a call makes a broadcaster, or a function makes the one that a variable
+// holds.
 func (c *collector) local(e ast.Expr) bool {
-	v, ok := ObjectOf(c.info, e).(*types.Var)
-	if !ok || c.fun() == nil {
-		return false
+	if v, ok := ObjectOf(c.info, e).(*types.Var); ok && c.fun() != nil {
+		e, _ = assigned(c.info, c.fun(), v)
 	}
-	value, _ := assigned(c.info, c.fun(), v)
-	call, ok := value.(*ast.CallExpr)
+	call, ok := e.(*ast.CallExpr)
 	if !ok {
 		return false
 	}

@@ -85,8 +85,8 @@ func (o *Output) Origin(offset int) token.Pos {
 // constructs reports whether a file uses more of package record than names that mean the
 // same in compat/record: an import of the latter then has an effect.
 func (f *File) constructs() bool {
-	for _, o := range f.Pkg.Info.Uses {
-		if o.Pkg() == nil || o.Pkg().Path() != recordPath || o.Parent() != o.Pkg().Scope() || o.Name() == "NewFakeRecorder" {
+	for id, o := range f.Pkg.Info.Uses {
+		if id.Pos() < f.AST.FileStart || id.Pos() >= f.AST.FileEnd || o.Pkg() == nil || o.Pkg().Path() != recordPath || o.Parent() != o.Pkg().Scope() || o.Name() == "NewFakeRecorder" {
 			continue
 		}
 		if _, isType := o.(*types.TypeName); !isType || o.Name() == "BroadcasterOption" {

@@ -123,14 +123,17 @@ func isCluster(t types.Type) bool { return isOneOf(t, runtimeClusterPath, "Clust
 // gives reports whether the structured or the legacy recorders that a program gets can be those
 // of a manager or a cluster.
 func (pl *planner) gives(m *creation, structured bool) bool {
-	return slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured == structured && pl.meet(m, g) })
+	return slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured == structured && pl.has(m, g) })
 }
 
-// meet reports whether a recorder can be one of a manager or a cluster: a package imports what
-// creates that and what gets the recorder, perhaps through others.
-func (pl *planner) meet(m *creation, g get) bool {
-	return !m.file.isTest() && g.cluster == m.is && slices.ContainsFunc(pl.Files, func(f *File) bool {
-		return !f.isTest() && pl.reached(f.Pkg.Types)[m.file.Pkg.Path] && pl.reached(f.Pkg.Types)[g.pkg.Path]
+// has reports whether a recorder can be one of a manager or a cluster.
+func (pl *planner) has(m *creation, g get) bool { return g.cluster == m.is && pl.meet(m.file, g.pkg) }
+
+// meet reports whether what a file creates can reach a package: a package imports both, perhaps
+// through others.
+func (pl *planner) meet(from *File, pkg *Package) bool {
+	return !from.isTest() && slices.ContainsFunc(pl.Files, func(f *File) bool {
+		return !f.isTest() && pl.reached(f.Pkg.Types)[from.Pkg.Path] && pl.reached(f.Pkg.Types)[pkg.Path]
 	})
 }
 
@@ -139,7 +142,7 @@ func (pl *planner) meet(m *creation, g get) bool {
 func (pl *planner) findForeign() {
 	pl.notOurs = map[token.Pos]bool{}
 	for _, g := range pl.gets {
-		if !slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return pl.meet(m, g) }) {
+		if !slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return pl.has(m, g) }) {
 			pl.notOurs[g.pos] = true
 		}
 	}

@@ -304,10 +304,21 @@ func (pl *planner) unsupported() {
 		}
 	}
 	for n, m := range pl.places {
-		if m.shared && (pl.foreign != "" || !pl.broadcasters) {
+		if m.shared && (pl.foreign != "" || !m.file.isTest() && !pl.hasBroadcaster(m.file.Pkg)) {
 			pl.leave(n, Reason{n, cmp.Or(pl.foreign, "nothing here") + " makes the broadcaster", true})
 		}
 	}
+}
+
+// hasBroadcaster reports whether a package can receive a broadcaster that the program makes for
+// its recorders, and not for a manager.
+func (pl *planner) hasBroadcaster(pkg *Package) bool {
+	for pos, f := range pl.broadcasters {
+		if pl.options[pos] == nil && pl.meet(f, pkg) {
+			return true
+		}
+	}
+	return false
 }
 
 // besideEventf reports whether the type of a method has Eventf, too.

@@ -143,8 +143,8 @@ type Program struct {
 
 	sources sources
 
-	broadcasters bool   // the program makes one, apart from tests
-	foreign      string // what makes a broadcaster that is not of compat/record, if anything does
+	broadcasters map[token.Pos]*File // that the program makes, apart from tests
+	foreign      string              // what makes a broadcaster that is not of compat/record, if anything does
 }
 
 // Why places stay.
@@ -158,7 +158,7 @@ func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
 		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{}, imported: map[*types.Package]map[string]bool{},
 		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{}, reasons: map[string]bool{},
-		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, sources: sources{client: map[token.Pos]maker{}},
+		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, broadcasters: map[token.Pos]*File{}, sources: sources{client: map[token.Pos]maker{}},
 	}
 }
 

@@ -35,6 +35,11 @@ func (s *Sink) Emit(_ context.Context, pod *corev1.Pod) {
 	s.mgr.GetEventRecorderFor("field").Event(pod, "Normal", "PodDeleted", "a")
 }
 
+// Record emits an event through the broadcaster of another module.
+func Record(broadcaster record.EventBroadcaster) {
+	broadcaster.NewRecorder(nil, corev1.EventSource{Component: "library"}).Event(&corev1.Pod{}, "Normal", "PodCreated", "a")
+}
+
 // Host is a manager with a name.
 type Host interface {
 	ctrl.Manager
