@@ -28,26 +28,29 @@ type maker struct {
 // permissions reports the rules that the program lacks, in markers and in Go code. The
 // broadcasters of compat/record write with the role that the program has.
 func (pl *planner) permissions() {
+	var all []*ast.Comment
+	var texts []string
 	for _, f := range pl.Files {
 		if f.Skip != "" || f.Outside || f.isTest() {
 			continue
 		}
-		var all []*ast.Comment
-		var texts []string
 		for _, g := range f.AST.Comments {
 			for _, c := range g.List {
 				all, texts = append(all, c), append(texts, c.Text)
 			}
 		}
-		for _, m := range rbac.Markers(texts, pl.sources.group) {
-			pl.note(all[m.Index].Pos(), "RBAC", Decide, "%s", m.Text)
-		}
+	}
+	for _, m := range rbac.Markers(texts, pl.sources.group) {
+		pl.note(all[m.Index].Pos(), "RBAC", Decide, "%s", m.Text)
 	}
 	for pos, r := range pl.roles {
-		complete := slices.ContainsFunc(slices.Collect(maps.Values(pl.roles)), func(o *role) bool { return o.list == r.list && rbac.Has(o.groups, rbac.Group, "*") })
+		has := func(is func(*role) bool) bool {
+			return slices.ContainsFunc(slices.Collect(maps.Values(pl.roles)), func(o *role) bool { return o.list == r.list && is(o) })
+		}
+		complete := has(func(o *role) bool { return rbac.Has(o.groups, rbac.Group, "*") })
 		switch {
 		case !rbac.Has(r.groups, "", "core", rbac.Group, "*"):
-		case !rbac.Has(r.verbs, "patch", "*"):
+		case !has(func(o *role) bool { return rbac.Has(o.verbs, "patch", "*") }):
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, add patch to the verbs: a series needs it")
 		case pl.sources.group && !complete:
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, which writes events of the group events.k8s.io, too, add:\n"+

@@ -39,24 +39,38 @@ type rule struct {
 	text func(groups, resources, verbs []string) string
 }
 
-// missing returns what rules lack. Group reports whether the program writes to [Group].
+// missing returns what rules lack. Those of a scope complete each other. Group reports whether the
+// program writes to [Group].
 func missing(rules []rule, group bool) (list []Finding) {
-	granted := map[string]bool{}
+	granted := map[string][]string{} // the verbs for a group, by scope
 	writers := slices.DeleteFunc(rules, func(r rule) bool {
 		return r.named || !Has(r.resources, "events", "*") || !Writes(r.verbs) || !Has(r.groups, "", "core", Group, "*")
 	})
+	all := []string{"create", "patch"}
+	of := func(r rule, group string) string { return group + " " + r.scope }
+	grants := func(r rule) (groups []string) {
+		for _, g := range []string{"core", Group} {
+			if Has(r.groups, g, "*") || g == "core" && Has(r.groups, "") {
+				groups = append(groups, of(r, g))
+			}
+		}
+		return groups
+	}
 	for _, r := range writers {
-		if Has(r.groups, Group, "*") {
-			granted[r.scope] = true
+		for _, g := range grants(r) {
+			granted[g] = append(granted[g], r.verbs...)
 		}
 	}
 	for _, r := range writers {
-		if verbs := complete(r.verbs); !slices.Equal(verbs, r.verbs) {
-			list = append(list, Finding{r.index, noPatch + r.text(r.groups, r.resources, verbs)})
+		for _, g := range grants(r) {
+			if !slices.Equal(complete(granted[g]), granted[g]) {
+				list = append(list, Finding{r.index, noPatch + r.text(r.groups, r.resources, complete(r.verbs))})
+				granted[g] = all // with this rule
+			}
 		}
-		if group && !granted[r.scope] {
-			granted[r.scope] = true
-			list = append(list, Finding{r.index, noGroup + r.text([]string{Group}, []string{"events"}, []string{"create", "patch"})})
+		if group && granted[of(r, Group)] == nil {
+			granted[of(r, Group)] = all
+			list = append(list, Finding{r.index, noGroup + r.text([]string{Group}, []string{"events"}, all)})
 		}
 	}
 	return list
@@ -85,7 +99,7 @@ var (
 	argument = regexp.MustCompile(`\b(groups|resources|verbs|resourceNames)=(\{[^}]*\}|(?:"[^"]*"|[^,"])*)`)
 )
 
-// Markers returns what the markers among the comments of a file lack. Each comment is a
+// Markers returns what the markers among the comments of a program lack. Each comment is a
 // line.
 func Markers(comments []string, group bool) []Finding {
 	var rules []rule

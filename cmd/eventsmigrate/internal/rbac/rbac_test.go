@@ -52,6 +52,24 @@ func TestMarkersOfRoles(t *testing.T) {
 	assert.Equal(t, 2, got[1].Index)
 }
 
+// The markers of a role complete each other: one role is made of all.
+func TestMarkersOfOneRole(t *testing.T) {
+	assert.Empty(t, Markers([]string{
+		prefix + `groups="",resources=events,verbs=create;watch;update`,
+		prefix + `groups="",resources=events,verbs=patch`,
+		prefix + `groups=core;events.k8s.io,resources=events,verbs=create;patch`,
+	}, true))
+	assert.Equal(t, []string{
+		prefix + `groups="",resources=events,verbs=create;update;patch`,
+		prefix + `groups=events.k8s.io,resources=events,verbs=create;patch`,
+	}, texts(Markers([]string{
+		prefix + `groups="",resources=events,verbs=create;update`,
+		prefix + `groups=core,resources=events,verbs=create`,
+		prefix + `groups=events.k8s.io,resources=events,verbs=create`,
+		prefix + `groups="",resources=events,verbs=patch,roleName=a`,
+	}, false))[:2])
+}
+
 // What is missing has the form of the file. In the wanted text, the number is the line.
 func TestYAML(t *testing.T) {
 	for name, c := range map[string]struct{ in, want string }{
