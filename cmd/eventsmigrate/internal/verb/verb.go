@@ -6,6 +6,7 @@ import (
 	"cmp"
 	_ "embed" // words.txt
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -28,17 +29,17 @@ func Action(reason string) string {
 		case observed[strings.ToLower(last)] != "":
 			return "" // ControlPlaneInitialized: the controller can have waited for it
 		case participle(last):
-			return base(last) // AdmissionCheckUpdated, ScaledObjectDeleted: what is before it, is a noun
+			return base(last) + object(words, true) // AdmissionCheckUpdated, ScaledObjectDeleted: what is before it, is a noun
 		case strings.HasSuffix(last, "ed"), states[strings.ToLower(last)] != "":
 			return "" // a participle or a state that this package does not know as a verb
 		case participle(first) && hasResult: // ScaledObjectUpdateFailed
 			if forms[strings.ToLower(last)] != strings.ToLower(last) || isSet(last) {
 				return ""
 			}
-			return base(last)
+			return base(last) + object(words, false)
 		case participle(first):
 		case gerund(last), nouns[strings.ToLower(last)] != "":
-			return base(last) // VolumeExpansion
+			return base(last) + object(words, false) // VolumeExpansion
 		case gerund(first) && kinds[rest] == "", nouns[strings.ToLower(first)] != "":
 			return "" // ProvisioningRequest and MigrationPlan are things
 		}
@@ -46,8 +47,9 @@ func Action(reason string) string {
 	switch {
 	case v == "" && isSet(last):
 		return "" // StatefulSet
+	case v == "" && base(last) != "":
+		return base(last) + object(words, false)
 	case v == "":
-		return base(last)
 	case !strings.EqualFold(v+rest, reason):
 		return v + rest
 	case len(words) > 1:
@@ -55,6 +57,23 @@ func Action(reason string) string {
 	}
 	return ""
 }
+
+// object returns the words before a verb at the end, if they name what it acts on: in front of a
+// participle, what is no adverb, and elsewhere what does nothing itself.
+func object(words []string, passive bool) string {
+	words = words[:len(words)-1]
+	if len(words) == 0 {
+		return ""
+	}
+	first, last := strings.ToLower(words[0]), strings.ToLower(words[len(words)-1])
+	if fillers[first] != "" || fillers[last] != "" || strings.HasSuffix(last, "ly") || !passive && agent.MatchString(last) {
+		return ""
+	}
+	return strings.Join(words, "")
+}
+
+// agent matches nouns such as manager, and adjectives such as external.
+var agent = regexp.MustCompile(`(er|or|al)$`)
 
 // isSet reports whether a word at the end is that of a StatefulSet, ReplicaSet, and so on.
 func isSet(word string) bool { return strings.EqualFold(word, "set") }
@@ -125,7 +144,7 @@ var text string
 var (
 	lists                            = read()
 	states, observed, results, kinds = lists["state"], lists["observed"], lists["result"], lists["kind"]
-	nouns                            = lists["action"]
+	nouns, fillers                   = lists["action"], lists["filler"]
 	forms                            = conjugate()
 )
 
