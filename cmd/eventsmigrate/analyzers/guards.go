@@ -2,7 +2,6 @@ package analyzers
 
 import (
 	"go/ast"
-	"go/token"
 	"go/types"
 	"regexp"
 	"slices"
@@ -13,8 +12,8 @@ import (
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
-// memory is a name of what remembers events, or how many there were. The caches of informers
-// contain objects.
+// memory matches the names of what remembers events, or how many there were. The caches of
+// informers contain objects.
 var (
 	memory   = regexp.MustCompile(`(?i)cache|lru\b|limiter|dedup|throttl`)
 	informer = regexp.MustCompile(`^(k8s\.io/client-go/tools/cache|sigs\.k8s\.io/controller-runtime)\b`)
@@ -24,49 +23,38 @@ var (
 // leads to it.
 func (l *linter) guards(call *ast.CallExpr, reason ast.Expr, stack []ast.Node) {
 	for i, n := range stack {
-		var before, after []ast.Stmt
 		var list []ast.Stmt
-		next := ast.Node(call)
-		if i+1 < len(stack) {
-			next = stack[i+1]
-		}
 		switch n := n.(type) {
 		case *ast.IfStmt:
-			if next == n.Body && l.remembers(n) && l.onlyEmits(n.Body.List) {
-				l.guarded(call)
-				return
-			}
+			list = []ast.Stmt{n}
 		case *ast.BlockStmt:
 			list = n.List
 		case *ast.CaseClause:
 			list = n.Body
 		}
-		if at := slices.IndexFunc(list, func(s ast.Stmt) bool { return s == next }); at > 0 {
-			before, after = list[:at], list[at:]
-		}
-		for _, s := range before {
-			if guard, ok := s.(*ast.IfStmt); ok && leaves(guard) && l.remembers(guard) && (l.isGiven(reason) || l.onlyEmits(after)) {
-				l.guarded(call)
+		for j, s := range list {
+			guard, ok := s.(*ast.IfStmt)
+			within := ok && i+1 < len(stack) && guard.Body == stack[i+1]
+			switch {
+			case !ok || !l.asks(guard.Cond, true) && (guard.Init == nil || !l.asks(guard.Init, true)):
+			case within && l.onlyEmits(guard.Body.List), !within && leaves(guard) && (l.isGiven(reason) || l.onlyEmits(list[j+1:])):
+				l.Reportf(call.Pos(), "a cache or a rate limiter decides what reaches the recorder: counts of the Event contain only that, so remove it (docs/migration.md#caches-and-rate-limiters-around-the-recorder)")
 				return
+			}
+			if i+1 < len(stack) && s == stack[i+1] {
+				break
 			}
 		}
 	}
 }
 
-func (l *linter) guarded(call *ast.CallExpr) {
-	l.Reportf(call.Pos(), "a cache or a rate limiter decides what reaches the recorder: counts of the Event contain only that, so remove it (docs/migration.md#caches-and-rate-limiters-around-the-recorder)")
-}
-
-// leaves reports whether the body of a statement ends with return or continue.
+// leaves reports whether what follows a statement happens only without it.
 func leaves(s *ast.IfStmt) bool {
-	if len(s.Body.List) == 0 || s.Else != nil {
-		return false
-	}
-	switch last := s.Body.List[len(s.Body.List)-1].(type) {
-	case *ast.ReturnStmt:
-		return true
-	case *ast.BranchStmt:
-		return last.Tok == token.CONTINUE
+	if n := len(s.Body.List); n > 0 && s.Else == nil {
+		switch s.Body.List[n-1].(type) {
+		case *ast.ReturnStmt, *ast.BranchStmt:
+			return true
+		}
 	}
 	return false
 }
@@ -85,19 +73,18 @@ func (l *linter) isGiven(reason ast.Expr) bool {
 // onlyEmits reports whether statements do nothing but emit events, log, and remember them.
 func (l *linter) onlyEmits(list []ast.Stmt) bool {
 	return !slices.ContainsFunc(list, func(s ast.Stmt) bool {
-		switch s := s.(type) {
-		case *ast.AssignStmt, *ast.IncDecStmt, *ast.DeclStmt:
-			return false
-		case *ast.ExprStmt:
-			call, ok := s.X.(*ast.CallExpr)
-			if !ok {
-				return true
-			}
-			f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-			_, emits := move.Emission(l.TypesInfo, call)
-			return !emits && (!ok || f.Pkg() == nil || !isMemory(f) && !strings.Contains(f.Pkg().Path(), "log"))
+		x, ok := s.(*ast.ExprStmt)
+		if !ok {
+			_, sets := s.(*ast.AssignStmt)
+			return !sets
 		}
-		return true
+		call, ok := x.X.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+		_, emits := move.Emission(l.TypesInfo, call)
+		return !emits && (!ok || f.Pkg() == nil || !isMemory(f) && !strings.Contains(f.Pkg().Path(), "log"))
 	})
 }
 
@@ -107,15 +94,11 @@ func isMemory(f *types.Func) bool {
 	if r := f.Signature().Recv(); r != nil {
 		name = types.TypeString(r.Type(), nil)
 	}
-	return memory.MatchString(name) && f.Pkg() != nil && !informer.MatchString(f.Pkg().Path()) || strings.HasPrefix(f.FullName(), "(*sync.Map).Load")
+	return f.Pkg() != nil && memory.MatchString(name) && !informer.MatchString(f.Pkg().Path()) || strings.HasPrefix(f.FullName(), "(*sync.Map).Load")
 }
 
-// remembers reports whether a condition asks what remembers events: a cache, a rate limiter, a map
-// that the function fills, or a function of the package that does.
-func (l *linter) remembers(s *ast.IfStmt) bool {
-	return l.asks(s.Cond, true) || s.Init != nil && l.asks(s.Init, true)
-}
-
+// asks reports whether a condition asks what remembers events: a cache, a rate limiter, a map of
+// times, or, one step deeper, a function of the package that does.
 func (l *linter) asks(within ast.Node, deeper bool) bool {
 	for n := range ast.Preorder(within) {
 		switch n := n.(type) {
@@ -125,47 +108,28 @@ func (l *linter) asks(within ast.Node, deeper bool) bool {
 				continue
 			}
 			answer := f.Signature().Results().At(f.Signature().Results().Len() - 1).Type()
-			if !types.Identical(answer.Underlying(), types.Typ[types.Bool]) {
-				continue
-			}
-			if isMemory(f) || deeper && f.Pkg() == l.Pkg && l.asks(l.bodyOf(f), false) {
+			if types.Identical(answer, types.Typ[types.Bool]) && (isMemory(f) || deeper && f.Pkg() == l.Pkg && l.asks(l.declarationOf(f), false)) {
 				return true
 			}
 		case *ast.IndexExpr:
-			if l.fills(n) {
-				return true
+			if t := l.TypesInfo.TypeOf(n.X); t != nil {
+				if m, ok := t.Underlying().(*types.Map); ok && types.TypeString(m.Elem(), nil) == "time.Time" {
+					return true
+				}
 			}
 		}
 	}
 	return false
 }
 
-// fills reports whether the function that reads an element of a map also sets one.
-func (l *linter) fills(read *ast.IndexExpr) bool {
-	m := move.ObjectOf(l.TypesInfo, read.X)
-	t := l.TypesInfo.TypeOf(read.X)
-	if _, ok := t.Underlying().(*types.Map); !ok || m == nil {
-		return false
-	}
-	for n := range ast.Preorder(l.fileOf(read)) {
-		if a, ok := n.(*ast.AssignStmt); ok && slices.ContainsFunc(a.Lhs, func(e ast.Expr) bool {
-			x, ok := e.(*ast.IndexExpr)
-			return ok && move.ObjectOf(l.TypesInfo, x.X) == m
-		}) {
-			return true
-		}
-	}
-	return false
-}
-
-// bodyOf returns the body of a function of the package.
-func (l *linter) bodyOf(f *types.Func) ast.Node {
+// declarationOf returns the declaration of a function of the package, or an empty node.
+func (l *linter) declarationOf(f *types.Func) ast.Node {
 	for _, file := range l.Files {
 		for _, d := range file.Decls {
-			if fun, ok := d.(*ast.FuncDecl); ok && l.TypesInfo.Defs[fun.Name] == f && fun.Body != nil {
-				return fun.Body
+			if fun, ok := d.(*ast.FuncDecl); ok && l.TypesInfo.Defs[fun.Name] == f {
+				return fun
 			}
 		}
 	}
-	return &ast.BlockStmt{}
+	return &ast.BadDecl{}
 }

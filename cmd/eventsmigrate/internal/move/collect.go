@@ -1,7 +1,6 @@
 package move
 
 import (
-	"cmp"
 	"fmt"
 	"go/ast"
 	"go/token"
@@ -301,7 +300,6 @@ func (c *collector) visit(n ast.Node) {
 		} else {
 			c.methodValue(n)
 			c.mentionsCreator(n)
-			c.foreignBroadcaster(c.info.Uses[n.Sel])
 		}
 	case *ast.Ident:
 		c.ident(n)
@@ -371,27 +369,6 @@ func (c *collector) ident(id *ast.Ident) {
 	}
 	if c.info.Defs[id] == nil {
 		c.mentionsCreator(id) // with a dot import
-		c.foreignBroadcaster(o)
-	}
-}
-
-// foreignBroadcaster records a broadcaster that code outside of the program makes.
-func (c *collector) foreignBroadcaster(o types.Object) {
-	if o == nil || o.Pkg() == nil || c.foreign != "" || c.file.isTest() || IsRecorderPackage(o.Pkg().Path()) || c.fileOf(o.Pos()) != nil {
-		return
-	}
-	switch o := o.(type) {
-	case *types.Var:
-		// The program sets the options of managers, and does not read them.
-		if isBroadcaster(o.Type()) && !strings.HasPrefix(o.Pkg().Path(), runtimeAliasPath) {
-			c.foreign = describe(o)
-		}
-	case *types.Func:
-		for v := range o.Signature().Results().Variables() {
-			if isBroadcaster(v.Type()) {
-				c.foreign = describe(o)
-			}
-		}
 	}
 }
 
@@ -657,9 +634,6 @@ func (c *collector) satisfy(dst ref, dstType types.Type, src ref, srcType types.
 		return
 	}
 	if isBroadcaster(dstType) {
-		if !isOneOf(srcType, dropInPath, "Broadcaster") {
-			c.foreign = cmp.Or(c.foreign, "a hand-written type")
-		}
 		dst.fixed = "package record"
 	}
 	for m := range i.Methods() {
@@ -873,7 +847,7 @@ func (c *collector) recorder(n *ast.CallExpr, sel *ast.SelectorExpr, fn *types.F
 		}
 	case "NewRecorder":
 		p.origin = c.maker(sel.X)
-		p.shared = p.origin == "" && !isOneOf(fn.Signature().Recv().Type(), dropInPath, "Broadcaster") && !c.local(sel.X)
+		p.given = p.origin == "" && !c.file.isTest() && !isOneOf(fn.Signature().Recv().Type(), dropInPath, "Broadcaster")
 		p.move = func(pl *planner, set node) { pl.newRecorder(f, n, set) }
 		if p.origin != "" {
 			c.block(n.Lparen, Reason{n.Pos(), p.origin + " makes the broadcaster", true})
@@ -897,20 +871,6 @@ func (c *collector) maker(e ast.Expr) string {
 		return ""
 	}
 	return describe(o)
-}
-
-// local reports whether a call makes a broadcaster, or a function makes the one that a variable
-// holds.
-func (c *collector) local(e ast.Expr) bool {
-	if v, ok := ObjectOf(c.info, e).(*types.Var); ok && c.fun() != nil {
-		e, _ = assigned(c.info, c.fun(), v)
-	}
-	call, ok := e.(*ast.CallExpr)
-	if !ok {
-		return false
-	}
-	o := ObjectOf(c.info, call.Fun)
-	return o != nil && o.Pkg() != nil && isLegacyPath(o.Pkg().Path())
 }
 
 // methodValue leaves a recorder whose method is not called: its signature is the legacy one.

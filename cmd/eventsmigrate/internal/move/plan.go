@@ -304,8 +304,8 @@ func (pl *planner) unsupported() {
 		}
 	}
 	for n, m := range pl.places {
-		if m.shared && (pl.foreign != "" || !m.file.isTest() && !pl.hasBroadcaster(m.file.Pkg)) {
-			pl.leave(n, Reason{n, cmp.Or(pl.foreign, "nothing here") + " makes the broadcaster", true})
+		if m.given && !pl.hasBroadcaster(m.file.Pkg) {
+			pl.leave(n, Reason{n, "nothing here makes the broadcaster", true})
 		}
 	}
 }

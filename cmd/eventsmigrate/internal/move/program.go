@@ -96,7 +96,7 @@ type place struct {
 	left   Item   // in the report if the place stays; without a rule, it is not
 	typ    string // the legacy type that it certainly has, or ""
 	origin string // the code outside of the program that makes the recorder, or managers
-	shared bool   // the recorder is that of a broadcaster from elsewhere in the program
+	given  bool   // the recorder is that of a broadcaster that the program can receive
 	move   func(*planner, node)
 }
 
@@ -144,7 +144,6 @@ type Program struct {
 	sources sources
 
 	broadcasters map[token.Pos]*File // that the program makes, apart from tests
-	foreign      string              // what makes a broadcaster that is not of compat/record, if anything does
 }
 
 // Why places stay.
