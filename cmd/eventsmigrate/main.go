@@ -79,7 +79,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		return fail(err)
 	}
 	r, err := driver.Run(driver.Config{
-		Patterns: set.Args(), Tags: f.tags, Progress: progress(stderr),
+		Patterns: set.Args(), Tags: f.tags,
 		Options: move.Options{Target: move.Target(f.to), Related: f.related, Actions: actions},
 	})
 	if err != nil {
@@ -111,18 +111,6 @@ func exitCode(r *driver.Result, f flags) int {
 		return exitFindings
 	}
 	return exitOK
-}
-
-// progress returns what tells a terminal what the command does.
-func progress(w io.Writer) func(string) {
-	f, ok := w.(*os.File)
-	if !ok {
-		return nil
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return nil
-	}
-	return func(what string) { fmt.Fprintf(w, "eventsmigrate: %s ...\n", what) }
 }
 
 const usage = "usage: eventsmigrate [flags] packages\n       eventsmigrate catalog [flags] packages\n\n" +

@@ -99,20 +99,16 @@ func (l *linter) controller(call *ast.CallExpr) {
 		return
 	}
 	name := call.Args[min(1, len(call.Args)-1)]
-	if source, ok := ast.Unparen(name).(*ast.CompositeLit); ok {
-		for _, e := range source.Elts {
-			if kv, ok := e.(*ast.KeyValueExpr); ok {
-				if id, ok := kv.Key.(*ast.Ident); ok && id.Name == "Component" {
-					name = kv.Value
-				}
-			}
+	for n := range ast.Preorder(name) {
+		if kv, ok := n.(*ast.KeyValueExpr); ok && types.ExprString(kv.Key) == "Component" {
+			name = kv.Value // of the source
 		}
 	}
 	is := qualified // the whole name
 	for n := range ast.Preorder(name) {
 		e, ok := n.(ast.Expr)
-		if !ok {
-			continue
+		if _, isSource := n.(*ast.CompositeLit); isSource || !ok {
+			return // without a component
 		}
 		if s := l.text(e); s != "" && !is.MatchString(s) {
 			l.Reportf(e.Pos(), "the API server accepts no reporting controller %q, and recorders of this project change the name: check selectors by source and reportingComponent", s)
@@ -184,25 +180,20 @@ func (l *linter) category(e ast.Expr, otherwise string) string {
 // ignored returns the strings and the objects that a function receives and does not use, and
 // those of the literals in it.
 func (l *linter) ignored(f *ast.FuncDecl) (list []string) {
-	used := map[types.Object]bool{}
+	used, params := map[types.Object]bool{}, f.Type.Params.List
 	for n := range ast.Preorder(f) {
-		if id, ok := n.(*ast.Ident); ok {
-			used[l.TypesInfo.Uses[id]] = true
+		switch n := n.(type) {
+		case *ast.Ident:
+			used[l.TypesInfo.Uses[n]] = true
+		case *ast.FuncLit:
+			params = append(slices.Clip(params), n.Type.Params.List...)
 		}
 	}
-	for n := range ast.Preorder(f) {
-		t := f.Type
-		if lit, ok := n.(*ast.FuncLit); ok {
-			t = lit.Type
-		} else if n != f {
-			continue
-		}
-		for _, p := range t.Params.List {
-			kind := l.TypesInfo.TypeOf(p.Type)
-			for _, name := range p.Names {
-				if !used[l.TypesInfo.Defs[name]] && (move.IsObject(kind) || types.Identical(kind.Underlying(), types.Typ[types.String])) {
-					list = append(list, name.Name+" "+types.ExprString(p.Type))
-				}
+	for _, p := range params {
+		t := l.TypesInfo.TypeOf(p.Type)
+		for _, name := range p.Names {
+			if !used[l.TypesInfo.Defs[name]] && (move.IsObject(t) || types.Identical(t.Underlying(), types.Typ[types.String])) {
+				list = append(list, name.Name+" "+types.ExprString(p.Type))
 			}
 		}
 	}

@@ -29,15 +29,7 @@ type Config struct {
 	Tags     string
 	Options  move.Options
 
-	Progress func(what string) // is told what the run does, if it is set
-
 	modFile string // replaces go.mod, if it is set
-}
-
-func (c Config) progress(what string) {
-	if c.Progress != nil {
-		c.Progress(what)
-	}
 }
 
 // ErrLoad is the error for packages that do not load.
@@ -124,7 +116,6 @@ func (l *loader) config(mode packages.LoadMode) *packages.Config {
 // load loads the packages of the patterns, and those that can see their types.
 func (l *loader) load() error {
 	patterns := l.patterns()
-	l.cfg.progress("reading packages")
 	cfg := l.config(mode)
 	wanted := slices.Clone(patterns)
 	for _, paths := range [][]string{move.Imports, {move.ManagerPath}} {
@@ -167,7 +158,6 @@ func plain(path string) string {
 // patterns returns the patterns, and the other packages of the modules that import a package
 // of the patterns with recorders, perhaps through others: a type moves with all of its uses.
 func (l *loader) patterns() []string {
-	l.cfg.progress("listing packages")
 	out, err := goCommand(l.cfg, "list", "-m", "-f={{.Path}}\t{{.Dir}}")
 	modules := strings.Fields(out)
 	for line := range strings.Lines(out) {

@@ -36,7 +36,6 @@ const maxRounds = 25
 // If the module does not require what the result imports, Run lets the go command add it
 // to copies of go.mod and go.sum, which are then among the changed files.
 func Run(cfg Config) (*Result, error) {
-	cfg.progress("looking for modules")
 	q := &requirements{cfg: cfg, have: map[string]bool{}}
 	defer func() { _ = os.RemoveAll(q.dir) }()
 	need := q.expected()
@@ -99,7 +98,6 @@ func (l *loader) move() (*Result, error) {
 	l.add(p)
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
-		l.cfg.progress("planning and type-checking")
 		plan := p.Plan(l.cfg.Options, blocked)
 		if plan.NeedsManagers() {
 			if err := l.provides(move.ManagerPath); err != nil {
