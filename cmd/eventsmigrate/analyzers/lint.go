@@ -92,9 +92,13 @@ var (
 	allowed   = regexp.MustCompile(`^([-A-Za-z0-9_./]|%[-+ #0-9.]*[a-z])*$`)
 )
 
-// controller reports the name of a new recorder that the recorder must change.
+// controller reports the name of a new recorder that the recorder must change, and one that omits
+// what events have.
 func (l *linter) controller(call *ast.CallExpr) {
 	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
+	if ok && f.Name() == "NewEventRecorderAdapter" && move.IsRecorderPackage(f.Pkg().Path()) {
+		l.Reportf(call.Pos(), "the adapter of a legacy recorder omits the related object and the action: pass a recorder of package events")
+	}
 	if !ok || !makers.MatchString(f.Name()) || len(call.Args) == 0 || !move.HasMethod(l.TypesInfo.TypeOf(call), "Eventf") || l.isTest(call) {
 		return
 	}

@@ -25,7 +25,10 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 			return "", false
 		}
 	}
-	if found == nil || hasCall(found) {
+	if found == nil {
+		return ofKind(info, c, message-1), false
+	}
+	if hasCall(found) {
 		return "", false
 	}
 	t, expr := types.Unalias(info.TypeOf(found)), c.file.text(found)
@@ -40,6 +43,25 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 		return "", false // perhaps the same object
 	}
 	return expr, a != b && !nilable && exists(info, c, rootOf(info, found))
+}
+
+// ofKind returns an object that exists at a call, and whose kind is in the reason, unless the
+// event is a Warning: what failed may not exist.
+func ofKind(info *types.Info, c *call, reason int) string {
+	text, regarding := c.file.constant(c.fun, c.expr.Args[reason]), named(info.TypeOf(c.expr.Args[0]))
+	if c.fun == nil || StringOf(info, c.expr.Args[reason-1]) != "Normal" || regarding == nil {
+		return ""
+	}
+	for n := range ast.Preorder(c.fun) {
+		id, _ := n.(*ast.Ident)
+		v, ok := info.Defs[id].(*types.Var)
+		if ok && v.Pos() < c.expr.Pos() && v.Parent() != nil && v.Parent().Contains(c.expr.Pos()) && IsObject(v.Type()) {
+			if t := named(v.Type()); t != nil && t != regarding && !isReference(t) && strings.Contains(text, t.Name()) {
+				return id.Name
+			}
+		}
+	}
+	return ""
 }
 
 // isReference reports whether values of a type can stand for objects of any kind.

@@ -7,7 +7,8 @@ import (
 	"k8s.io/client-go/tools/record"
 )
 
-func names(b record.EventBroadcaster, driver string) {
+func names(b record.EventBroadcaster, driver string, r record.EventRecorder) {
+	record.NewEventRecorderAdapter(r) // want `omits the related object and the action`
 	b.NewRecorder(corev1.EventSource{Component: "external-resizer", Host: "node 1"})
 	b.NewRecorder(corev1.EventSource{Component: "example.com/external-resizer"})
 	b.NewRecorder(corev1.EventSource{Component: fmt.Sprintf("%s-resizer.%-5d", driver, 1)})

@@ -20,6 +20,12 @@ type EventBroadcaster interface {
 	Shutdown()
 }
 
+// EventRecorderAdapter is a structured recorder.
+type EventRecorderAdapter struct{ EventRecorder }
+
+// NewEventRecorderAdapter returns a structured recorder.
+func NewEventRecorderAdapter(r EventRecorder) *EventRecorderAdapter { return &EventRecorderAdapter{r} }
+
 // NewBroadcaster returns a broadcaster.
 func NewBroadcaster() EventBroadcaster { return nil }
 

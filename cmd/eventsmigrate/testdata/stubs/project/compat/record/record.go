@@ -15,3 +15,8 @@ func NewBroadcaster() EventBroadcaster { return record.NewBroadcaster() }
 
 // NewFakeRecorder returns a recorder for tests.
 func NewFakeRecorder(size int) *FakeRecorder { return record.NewFakeRecorder(size) }
+
+// NewEventRecorderAdapter returns a structured recorder.
+func NewEventRecorderAdapter(r EventRecorder) *record.EventRecorderAdapter {
+	return record.NewEventRecorderAdapter(r)
+}
