@@ -476,7 +476,9 @@ func (pl *planner) annotations(c *call, set node) {
 	for _, f := range embedded(sel.Recv(), sel.Index()) {
 		embedding += "." + f.Name()
 	}
-	pl.edit(c.file, c.sel.X.Pos(), c.sel.X.Pos(), set, qualify(compatPath)+"Annotated(")
+	// It is around what moves at the same position.
+	first := edit{c.sel.X.Pos(), c.sel.X.Pos(), qualify(compatPath) + "Annotated(", set}
+	pl.plan.edits[c.file] = append([]edit{first}, pl.plan.edits[c.file]...)
 	pl.edit(c.file, c.sel.X.End(), c.sel.X.End(), set, embedding+")")
 }
 
