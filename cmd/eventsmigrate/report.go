@@ -34,7 +34,7 @@ type line struct {
 
 // report prints what moved, what stays, and what a person must decide.
 func report(w io.Writer, cwd string, r *driver.Result, f flags) {
-	lines := collect(r, f)
+	lines := collect(r)
 	count := map[string]map[move.Status]int{}
 	for _, l := range lines {
 		if count[l.rule] == nil {
@@ -88,10 +88,7 @@ func report(w io.Writer, cwd string, r *driver.Result, f flags) {
 	section(left, move.Left)
 }
 
-func collect(r *driver.Result, f flags) (lines []line) {
-	for _, reason := range r.Plan.Unused {
-		lines = append(lines, line{pos: token.Position{Filename: f.actions, Line: 1}, rule: "action", status: move.Decide, text: "no call has the constant reason " + reason})
-	}
+func collect(r *driver.Result) (lines []line) {
 	for _, i := range r.Plan.Items {
 		lines = append(lines, line{r.Fset.Position(i.Pos), i.Rule, i.Status, i.Text, r.Fset.Position(i.Cause.Pos), i.Cause.Text})
 	}

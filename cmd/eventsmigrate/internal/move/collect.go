@@ -800,9 +800,6 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 	s, emits := SignatureOf(origin)
 	switch {
 	case emits:
-		if s.Reason < len(n.Args) {
-			c.reasons[c.file.constant(c.fun(), n.Args[s.Reason])] = true
-		}
 		switch {
 		case !s.Legacy && !c.file.isTest() && c.file.Skip == "":
 			c.newCalls = append(c.newCalls, n.Lparen)

@@ -36,9 +36,7 @@ type creation struct {
 	fun  *ast.FuncDecl
 	list []ast.Node // the path to it
 
-	// Set by planCreations.
-	why    string // it stays, or ""
-	series bool   // it stays, but its legacy recorders emit series
+	why string // it stays, or ""; set by planCreations
 }
 
 // option is a place that sets Options.EventBroadcaster of a manager.
@@ -175,7 +173,8 @@ func (pl *planner) planCreations() {
 		if !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
 			continue
 		}
-		if m.why, m.series = pl.whyStays(m); m.old && m.series {
+		var series bool
+		if m.why, series = pl.whyStays(m); m.old && series {
 			if !ShutsDown(m.file.Pkg.Files, m.file.Pkg.Info) {
 				pl.note(m.call.Pos(), "shutdown", Decide, notShutDown)
 			}

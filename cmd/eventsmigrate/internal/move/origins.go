@@ -123,19 +123,13 @@ func (pl *planner) reportOrigins() {
 		pl.note(pl.sources.impl, "recorder", Left, "reconcilers that knative generates emit the events that they return through the recorder of client-go"+unless)
 		pl.plan.Stock = true
 	}
-	structured := slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured && !pl.notOurs[g.pos] })
-	if structured {
+	if slices.ContainsFunc(pl.gets, func(g get) bool { return g.structured && !pl.notOurs[g.pos] }) {
 		for _, pos := range pl.newCalls {
 			users[pos] = true
 		}
 	}
 	for _, m := range pl.created {
 		if m.why == "" {
-			continue
-		}
-		if m.series {
-			pl.note(m.expr.Pos(), "manager", Left, "%s: %s. Its legacy recorders emit series, others are those of client-go", m.name, m.why)
-			pl.plan.Stock = pl.plan.Stock || structured
 			continue
 		}
 		pl.note(m.expr.Pos(), "manager", Left, "%s: %s. Until then, %s", m.name, m.why, others(len(users)))
@@ -148,7 +142,7 @@ func (pl *planner) reportOrigins() {
 	}
 	pl.moveClients()
 	pl.plan.swap[recordPath] = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || len(pl.broadcasters) > 0 ||
-		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" || m.series })
+		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" })
 	for at, moves := range pl.counted {
 		if (moves || users[at]) && !stays[at] && !unclear[at] {
 			pl.plan.Calls.Series++

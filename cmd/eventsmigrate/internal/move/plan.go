@@ -60,8 +60,6 @@ type Plan struct {
 	Others int
 	// Group reports whether the program writes events of events.k8s.io.
 	Group bool
-	// Unused are the reasons in Actions that no call has.
-	Unused []string
 
 	managers  bool            // the result imports ManagerPath
 	swap      map[string]bool // the imports of client-go whose replacement has an effect
@@ -120,11 +118,6 @@ func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 
 // moveSets writes the edits of the sets that move, and reports the others.
 func (pl *planner) moveSets() {
-	for _, reason := range slices.Sorted(maps.Keys(pl.Actions)) {
-		if !pl.reasons[reason] {
-			pl.plan.Unused = append(pl.plan.Unused, reason)
-		}
-	}
 	for _, m := range sorted(pl.Program, pl.places) {
 		r := ref{nodes: []node{m.node}}
 		set, ok := pl.moves(r)

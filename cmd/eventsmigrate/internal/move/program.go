@@ -139,7 +139,6 @@ type Program struct {
 	newCalls  []token.Pos // of recorders of events.k8s.io, apart from tests
 	asserted  bool        // code outside of the program returns what must be a *FakeRecorder
 	roles     map[token.Pos]*role
-	reasons   map[string]bool
 
 	sources sources
 
@@ -156,7 +155,7 @@ const (
 func NewProgram(fset *token.FileSet) *Program {
 	return &Program{
 		Fset: fset, byBase: map[int]*File{}, parent: map[node]node{}, why: map[node][]Reason{}, imported: map[*types.Package]map[string]bool{},
-		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{}, reasons: map[string]bool{},
+		places: map[node]*place{}, calls: map[token.Pos]*call{}, methods: map[node]*method{},
 		creations: map[token.Pos]*creation{}, options: map[token.Pos]*option{}, roles: map[token.Pos]*role{}, broadcasters: map[token.Pos]*File{}, sources: sources{client: map[token.Pos]maker{}},
 	}
 }
