@@ -10,14 +10,13 @@
 // # Usage
 //
 // An occurrence goes to [Tracker.Count], which is enough for an ongoing series, or to
-// [Tracker.Observe]. One loop drives the rest: [Tracker.Advance] handles the deadlines that
-// have passed; [Tracker.Next] returns a [Write] to send; [Tracker.Apply] takes the response;
-// [Tracker.Wake] returns until when to sleep if nothing happens before.
+// [Tracker.Observe]. One loop drives the rest: [Tracker.Next] handles what is due, and returns a [Write] to
+// send, and until when to sleep if nothing happens before; [Tracker.Apply] takes the response.
 // [Tracker.Restore] adds the Event of an earlier process. [Tracker.Flush], [Tracker.Seal], and
 // [Tracker.Clear] are for a shutdown.
 //
 // The next write follows from the phase, and from the difference of spec and status. The tables of
-// phases and lives are in docs/delivery.md and docs/design.md.
+// phases and lives are in docs/design.md.
 //
 // # Files
 //
