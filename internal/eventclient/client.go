@@ -97,7 +97,7 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 	var none L
 	request := quiet(c.client.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec)
 	result := request.MaxRetries(0).Throttle(nil).Do(ctx)
-	if err := result.Error(); err != nil {
+	if err := errorOf(result); err != nil {
 		return none, err
 	}
 	body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
@@ -159,10 +159,14 @@ func quiet(request *restclient.Request) *restclient.Request {
 // another one: a proxy can mix up responses.
 func (c *Client[T, L]) object(ctx context.Context, namespace, name string, request *restclient.Request) (T, error) {
 	// Into would ignore a response of another type, and a rate limiter takes 16 allocations.
-	response, err := request.MaxRetries(0).Throttle(nil).Do(ctx).Get()
+	result := request.MaxRetries(0).Throttle(nil).Do(ctx)
 	var object, none T
+	err := errorOf(result)
 	if err == nil {
-		object, err = expect[T](response)
+		var response runtime.Object
+		if response, err = result.Get(); err == nil {
+			object, err = expect[T](response)
+		}
 	}
 	if err == nil && (object.GetNamespace() != namespace || object.GetName() != name) {
 		err = fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())
@@ -171,6 +175,30 @@ func (c *Client[T, L]) object(ctx context.Context, namespace, name string, reque
 		return none, requestError{err}
 	}
 	return object, nil
+}
+
+// errorOf returns the error of a result. client-go returns the Status in the body, if there is one. It can
+// lack the code, and what the Retry-After header says, which Raw returns.
+func errorOf(result restclient.Result) error {
+	err := result.Error()
+	if err == nil {
+		return nil
+	}
+	_, raw := result.Raw()
+	var status *apierrors.StatusError
+	var header apierrors.APIStatus
+	if !errors.As(err, &status) || !errors.As(raw, &header) {
+		return err
+	}
+	response := header.Status()
+	status.ErrStatus.Code = cmp.Or(status.ErrStatus.Code, response.Code)
+	if response.Details != nil && response.Details.RetryAfterSeconds > 0 {
+		if status.ErrStatus.Details == nil {
+			status.ErrStatus.Details = &metav1.StatusDetails{}
+		}
+		status.ErrStatus.Details.RetryAfterSeconds = response.Details.RetryAfterSeconds
+	}
+	return err
 }
 
 // requestError is an error that the network or the server can have caused, such as a response in HTML.

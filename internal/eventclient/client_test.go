@@ -306,18 +306,47 @@ func TestItemsAreBounded(t *testing.T) {
 	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
-// client-go would wait for the Retry-After and retry.
-func TestRequestsAreNotRetried(t *testing.T) {
-	tr := &eventclienttest.Transport{Code: 429, Header: http.Header{"Retry-After": {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)}}}
-	events := coreEvents(t, tr)
-	_, err := events.Patch(t.Context(), "ns", "x", nil)
-	require.True(t, apierrors.IsTooManyRequests(err), err)
-	seconds, ok := apierrors.SuggestsClientDelay(err)
-	assert.True(t, ok)
-	assert.InDelta(t, 3600, seconds, 60, "Retry-After may be a date")
-	_, err = events.List(t.Context(), "ns", metav1.ListOptions{})
-	require.True(t, apierrors.IsTooManyRequests(err), err)
-	assert.Len(t, tr.Requests, 2)
+// client-go would wait for the Retry-After and retry. It prefers the Status in the body, which can lack what
+// the header and the status line say.
+func TestPushBack(t *testing.T) {
+	for name, tt := range map[string]struct {
+		retryAfter, body string
+		code             int
+		want             int
+	}{
+		"no Status":                 {"30", "", 429, 30},
+		"a date":                    {time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), "", 429, 3600},
+		"Status with details":       {"", `"code":429,"details":{"retryAfterSeconds":7}`, 429, 7},
+		"Status without details":    {"30", `"code":429,"reason":"TooManyRequests"`, 429, 30},
+		"Status with other details": {"30", `"code":429,"details":{"name":"x"}`, 429, 30},
+		"Status with less":          {"30", `"code":429,"details":{"retryAfterSeconds":7}`, 429, 30},
+		"Status without a code":     {"30", `"message":"busy"`, 429, 30},
+		"503":                       {"30", `"code":503`, 503, 30},
+		"neither":                   {"", `"code":429`, 429, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &eventclienttest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {tt.retryAfter}}}
+			if tt.body != "" {
+				tr.Body = `{"kind":"Status","apiVersion":"v1","status":"Failure",` + tt.body + `}`
+			}
+			check := func(err error) {
+				t.Helper()
+				var status apierrors.APIStatus
+				require.ErrorAs(t, err, &status)
+				require.EqualValues(t, tt.code, status.Status().Code)
+				seconds, _ := apierrors.SuggestsClientDelay(err)
+				if details := status.Status().Details; details != nil {
+					seconds = int(details.RetryAfterSeconds)
+				}
+				assert.InDelta(t, tt.want, seconds, 60*float64(tt.want/3600))
+			}
+			events := coreEvents(t, tr)
+			write(t, events, func(_ *corev1.Event, err error) { check(err) })
+			_, err := events.List(t.Context(), "ns", metav1.ListOptions{})
+			check(err)
+			assert.Len(t, tr.Requests, 4)
+		})
+	}
 }
 
 // warnings counts warnings.

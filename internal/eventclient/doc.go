@@ -9,7 +9,7 @@
 //     are sent as JSON. A merge patch is always JSON. Responses are protobuf if possible.
 //   - A response of another type is an [apierrors.UnexpectedObjectError]. A response with another object
 //     is an error. Other errors are those of client-go.
-//   - A Retry-After header may contain a date as well as seconds.
+//   - A Retry-After header counts, with seconds or a date, also beside a Status.
 //   - A response with more than 16 MiB, or a page whose Events take more memory, is an error.
 //   - Warnings are ignored, because a webhook can warn of each heartbeat.
 //
