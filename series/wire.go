@@ -11,6 +11,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/eventseries/eventseries/internal/eventtext"
 )
 
 const (
@@ -44,10 +46,11 @@ const (
 	AnnotationEventTime = AnnotationPrefix + "event-time"
 
 	// AnnotationLastNote holds the note of the latest occurrence, if it differs from
-	// `note`, which the API server does not permit to change.
+	// `note`, which the API server does not permit to change, or is longer than `note` can be.
 	AnnotationLastNote = AnnotationPrefix + "last-note"
 
-	// MaxNoteBytes is the maximum length of a note: kube-apiserver's NoteLengthLimit.
+	// MaxNoteBytes is the maximum length of `note` in an Event with an eventTime:
+	// kube-apiserver's NoteLengthLimit.
 	MaxNoteBytes = 1024
 
 	// CombinedPrefix begins the note of a series that combines all events of a tuple
@@ -80,7 +83,8 @@ type Series struct {
 	// Version is the resourceVersion of the Event, if it is known. See
 	// [Series.Patch].
 	Version string
-	// Note is the note of the first occurrence.
+	// Note is the note of the first occurrence. If it is longer than [MaxNoteBytes], the
+	// Event contains its beginning, and all of it in [AnnotationLastNote] while it is the latest.
 	Note string
 	// LastNote is the latest note that was formatted. If empty, none was since the
 	// first.
@@ -119,7 +123,7 @@ func (s *Series) Event() *eventsv1.Event {
 		Action:              s.Key.Action,
 		Reason:              s.Key.Reason,
 		Regarding:           s.Key.Regarding.ObjectReference(),
-		Note:                s.Note,
+		Note:                eventtext.Cut(s.Note, MaxNoteBytes),
 		Type:                s.Key.Type,
 	}
 	if !s.Key.Related.IsZero() {
@@ -129,7 +133,9 @@ func (s *Series) Event() *eventsv1.Event {
 	if uid := string(s.Key.Related.UID); uid != "" && len(validation.IsValidLabelValue(uid)) == 0 {
 		metav1.SetMetaDataLabel(&event.ObjectMeta, LabelRelatedUID, uid)
 	}
+	last := s.Note
 	if event.Series != nil {
+		last = cmp.Or(s.LastNote, s.Note)
 		if s.State != Singleton {
 			metav1.SetMetaDataLabel(&event.ObjectMeta, LabelState, s.State.String())
 		}
@@ -139,9 +145,9 @@ func (s *Series) Event() *eventsv1.Event {
 		if s.QuietWindow() != FinishAfter {
 			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationWindow, durationText(s.Window))
 		}
-		if s.LastNote != "" && s.LastNote != s.Note {
-			metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationLastNote, s.LastNote)
-		}
+	}
+	if last != event.Note {
+		metav1.SetMetaDataAnnotation(&event.ObjectMeta, AnnotationLastNote, last)
 	}
 	return event
 }
@@ -194,7 +200,7 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	}
 	switch s.LastNote {
 	case "":
-	case s.Note:
+	case eventtext.Cut(s.Note, MaxNoteBytes):
 		// The notes may have differed for a while: remove the annotation.
 		annotations[AnnotationLastNote] = nil
 	default:
@@ -273,6 +279,10 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 		Last:      first.Time,
 		Count:     1,
 	}
+	last := event.Annotations[AnnotationLastNote]
+	if len(last) > MaxNoteBytes && eventtext.Cut(last, MaxNoteBytes) == s.Note {
+		s.Note = last // of which event.Note is the beginning
+	}
 	for k, v := range event.Annotations {
 		if strings.HasPrefix(k, AnnotationPrefix) {
 			continue
@@ -306,7 +316,7 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 	}
 	s.Count = event.Series.Count
 	s.Last = event.Series.LastObservedTime.Time
-	s.LastNote = event.Annotations[AnnotationLastNote]
+	s.LastNote = last
 	s.Heartbeat = parseDuration(event.Annotations[AnnotationHeartbeat])
 	s.Window = parseDuration(event.Annotations[AnnotationWindow])
 	s.State = state

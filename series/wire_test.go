@@ -1,6 +1,7 @@
 package series
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,6 +112,49 @@ func TestPatch(t *testing.T) {
 		s.Count = count
 		_, err := s.Patch()
 		assert.ErrorContains(t, err, "ns/pod-a.1890265525580052")
+	}
+}
+
+// An Event with an eventTime has at most 1,024 bytes of a note. The rest is not lost: the annotation has
+// the whole latest note.
+func TestLongNotes(t *testing.T) {
+	for _, text := range []string{"n", "é", "😀", "\u2028 "} {
+		for length := 0; length <= 10_000; length = length*5/4 + 1 {
+			note := strings.Repeat(text, length/len(text))
+			for name, s := range map[string]*Series{
+				"singleton":      {Note: note, First: time.Unix(1, 0), Count: 1},
+				"series":         {Note: note, First: time.Unix(1, 0), Last: time.Unix(2, 0), Count: 2},
+				"series, again":  {Note: note, LastNote: note, First: time.Unix(1, 0), Last: time.Unix(2, 0), Count: 2},
+				"series, longer": {Note: "x", LastNote: note, First: time.Unix(1, 0), Last: time.Unix(2, 0), Count: 2},
+			} {
+				event := s.Event()
+				require.LessOrEqual(t, len(event.Note), 1024, name)
+				require.True(t, utf8.ValidString(event.Note), name)
+				if len(s.Note) <= 1024 {
+					require.Equal(t, s.Note, event.Note, name)
+				}
+				got, err := FromEvent(event)
+				require.NoError(t, err)
+				require.Equal(t, s.Note, got.Note, "%s, %d bytes", name, len(note))
+				require.Equal(t, cmp.Or(s.LastNote, s.Note), cmp.Or(got.LastNote, got.Note), "%s, %d bytes", name, len(note))
+				if s.Count < 2 || s.LastNote == "" {
+					continue
+				}
+				var patch struct {
+					Metadata struct{ Annotations map[string]*string }
+				}
+				data, err := s.Patch()
+				require.NoError(t, err)
+				require.NoError(t, json.Unmarshal(data, &patch))
+				patched, hasPatched := patch.Metadata.Annotations[AnnotationLastNote]
+				created, hasCreated := event.Annotations[AnnotationLastNote]
+				require.True(t, hasPatched, name)
+				require.Equal(t, hasCreated, patched != nil, name)
+				if hasCreated {
+					require.Equal(t, created, *patched, name)
+				}
+			}
+		}
 	}
 }
 

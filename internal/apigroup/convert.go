@@ -102,9 +102,7 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 		core.LastTimestamp, core.Count = toSeconds(core.Series.LastObservedTime), core.Series.Count
 	}
 	core.Source = sourceOf(event)
-	if last, ok := event.Annotations[series.AnnotationLastNote]; ok {
-		core.Message = messageOf(event.Note, last)
-	}
+	core.Message = messageOf(event, event.Annotations[series.AnnotationLastNote])
 	return core
 }
 
@@ -113,7 +111,14 @@ func ToCoreWithDeprecatedFields(event *eventsv1.Event) *corev1.Event {
 // for the time of the latest occurrence.
 func toStored(event *eventsv1.Event) *corev1.Event {
 	core := ToCoreWithDeprecatedFields(event)
-	if !core.EventTime.IsZero() && canBeLegacy(event) {
+	if core.EventTime.IsZero() {
+		return core
+	}
+	core.Message = storedMessage(event, core.Message)
+	if canBeLegacy(event) {
+		if event.Note != core.Message && event.Note == eventtext.Cut(core.Message, series.MaxNoteBytes) {
+			delete(core.Annotations, series.AnnotationLastNote) // of the same text
+		}
 		core.EventTime = metav1.MicroTime{}
 		metav1.SetMetaDataAnnotation(&core.ObjectMeta, series.AnnotationEventTime, eventTimeText(event))
 	}
@@ -142,13 +147,22 @@ func eventTimeText(event *eventsv1.Event) string {
 }
 
 // messageOf returns the message of an Event in core/v1, which shows the latest note, as
-// that of the legacy recorder does. The prefix of a combined series stays: a restarted
-// process recognizes the series by it.
-func messageOf(note, last string) string {
-	if strings.HasPrefix(note, series.CombinedPrefix) && !strings.HasPrefix(last, series.CombinedPrefix) {
-		last = eventtext.Cut(series.CombinedPrefix+last, series.MaxNoteBytes)
+// the message of the legacy recorder does. last is the latest note if it is not that of event.
+// The prefix of a combined series stays: a restarted process recognizes the series by it.
+func messageOf(event *eventsv1.Event, last string) string {
+	if strings.HasPrefix(event.Note, series.CombinedPrefix) && last != "" && !strings.HasPrefix(last, series.CombinedPrefix) {
+		return eventtext.Cut(series.CombinedPrefix+last, eventtext.MaxNote)
 	}
-	return last
+	return cmp.Or(last, event.Note)
+}
+
+// storedMessage returns what the server accepts of a message: it limits that of an Event with
+// eventTime.
+func storedMessage(event *eventsv1.Event, message string) string {
+	if canBeLegacy(event) {
+		return message
+	}
+	return eventtext.Cut(message, series.MaxNoteBytes)
 }
 
 // sourceOf returns the source of an Event if it has one, and otherwise the one that the
@@ -171,10 +185,9 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 }
 
 // addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
-// change: the deprecated ones, the message if the patch contains the latest note, and the
-// form of eventTime. It includes those that are set when the Event is created, because that
-// can have been through events.k8s.io, and not source: like reportingInstance, that is of
-// the process that created the Event.
+// change: the deprecated ones, the message, and the form of eventTime. It includes those that
+// are set when the Event is created, because that can have been through events.k8s.io, and not
+// source: like reportingInstance, that is of the process that created the Event.
 func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
@@ -214,12 +227,15 @@ func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
-	if raw, ok := annotations[series.AnnotationLastNote]; ok && event.Note != "" {
-		last := event.Note // null: the note of the first occurrence is the latest one again
-		if err := json.Unmarshal(raw, &last); err != nil {
-			return nil, fmt.Errorf("parse metadata: %w", err)
+	if event.Note != "" {
+		last := event.Annotations[series.AnnotationLastNote]
+		if raw, ok := annotations[series.AnnotationLastNote]; ok {
+			last = "" // null: the note of the first occurrence is the latest one again
+			if err := json.Unmarshal(raw, &last); err != nil {
+				return nil, fmt.Errorf("parse metadata: %w", err)
+			}
 		}
-		added["message"] = messageOf(event.Note, last)
+		added["message"] = storedMessage(event, messageOf(event, last))
 	}
 	if !event.EventTime.IsZero() && canBeLegacy(event) {
 		added["eventTime"] = nil

@@ -302,19 +302,20 @@ func TestStoredForm(t *testing.T) {
 // The latest note of a series is the message, which only core/v1 permits to change.
 func TestMessageIsTheLatestNote(t *testing.T) {
 	const combined = "(combined from similar events): "
-	long := strings.Repeat("n", 1024)
+	long, longer := strings.Repeat("n", 1024), strings.Repeat("n", 1025)
 	for name, test := range map[string]struct {
 		note, last, want string
 	}{
 		"one note":               {"1", "", "1"},
 		"latest note":            {"1", "30", "30"},
 		"combined":               {combined + "11", "30", combined + "30"},
-		"combined, long":         {combined + "11", long, combined + long[:1024-len(combined)-len("…")] + "…"},
+		"combined, long":         {combined + "11", long, combined + long},
+		"long":                   {long[:1024-len("…")] + "…", longer, longer},
 		"combined and restarted": {combined + "11", combined + "30", combined + "30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := newSeries()
-			event.Note = test.note
+			event.Note, event.Regarding.Namespace = test.note, "ns"
 			patch := `{"series":{"count":57}}`
 			if test.last != "" {
 				event.Annotations = map[string]string{"eventseries.dev/last-note": test.last}
@@ -326,17 +327,25 @@ func TestMessageIsTheLatestNote(t *testing.T) {
 			require.NoError(t, err)
 			var got struct{ Message *string }
 			require.NoError(t, json.Unmarshal(patched, &got))
-			if test.last == "" {
-				assert.Nil(t, got.Message, "the patch does not say what the note is")
-				return
-			}
 			require.NotNil(t, got.Message)
+			assert.Equal(t, test.want, *got.Message)
+			// The Event can have been created through events.k8s.io, with the beginning of the note.
+			patched, err = addCoreFields(event, []byte(`{"series":{"count":57}}`))
+			require.NoError(t, err)
+			require.NoError(t, json.Unmarshal(patched, &got))
 			assert.Equal(t, test.want, *got.Message)
 		})
 	}
+	event := newSeries() // which keeps its eventTime, so the server limits the message
+	event.Note, event.Annotations = "1", map[string]string{"eventseries.dev/last-note": strings.Repeat("é", 600)}
+	assert.Equal(t, strings.Repeat("é", 510)+"…", toStored(event).Message)
+	patched, err := addCoreFields(event, []byte(`{"series":{"count":57}}`))
+	require.NoError(t, err)
+	assert.Contains(t, string(patched), `"message":"`+strings.Repeat("é", 510)+`…"`)
+
 	removed := `{"series":{"count":57},"metadata":{"annotations":{"eventseries.dev/last-note":null}}}`
-	event := newSeries()
-	patched, err := addCoreFields(event, []byte(removed))
+	event = newSeries()
+	patched, err = addCoreFields(event, []byte(removed))
 	require.NoError(t, err)
 	assert.NotContains(t, string(patched), `"message"`, "the note is not known")
 	event.Note = "1"

@@ -28,15 +28,15 @@ const (
 	maxNamespace  = validation.DNS1123LabelMaxLength
 	maxKind       = validation.DNS1035LabelMaxLength
 	maxAPIVersion = validation.DNS1123SubdomainMaxLength + len("/") + validation.DNS1035LabelMaxLength
-	maxFieldPath  = series.MaxNoteBytes
+	maxFieldPath  = 1024
 )
 
 // unnamed replaces a required field that is empty.
 const unnamed = "Unknown"
 
-// Note returns the note of an event, formatted, and cut to the limit of the API server.
+// Note returns the note of an event, formatted, and cut to what a recorder keeps.
 func Note(note string, args []any) string {
-	return eventtext.Cut(eventtext.Format(note, args), series.MaxNoteBytes)
+	return eventtext.Cut(eventtext.Format(note, args), eventtext.MaxNote)
 }
 
 // ReasonAndAction returns a reason and an action that are not empty, as the API server

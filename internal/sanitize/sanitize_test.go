@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -34,9 +35,9 @@ func TestNote(t *testing.T) {
 		// But valid formats are formatted.
 		{"%%s", nil, "%s"},
 		{"%%%%", nil, "%%"},
-		{strings.Repeat("n", 1024), nil, strings.Repeat("n", 1024)},
-		{strings.Repeat("n", 1025), nil, strings.Repeat("n", 1021) + "…"},
-		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 1021) + "…"},
+		{strings.Repeat("n", 4096), nil, strings.Repeat("n", 4096)},
+		{strings.Repeat("n", 4097), nil, strings.Repeat("n", 4093) + "…"},
+		{"%s", []any{strings.Repeat("n", 5000)}, strings.Repeat("n", 4093) + "…"},
 		{"%v", []any{panicker{}}, "%!v(PANIC=String method: no string today)"},
 		{"%v", []any{(*panicker)(nil)}, "<nil>"},
 		{"%d %v", []any{1, panickingPanic{}}, "%d %v (arguments that panic: int, sanitize.panickingPanic)"},
@@ -52,7 +53,7 @@ func FuzzNote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, note string) {
-		if len(note) > series.MaxNoteBytes || !utf8.ValidString(note) || strings.Contains(note, "%!") {
+		if len(note) > eventtext.MaxNote || !utf8.ValidString(note) || strings.Contains(note, "%!") {
 			t.Skip()
 		}
 		got := Note(note, nil)

@@ -44,7 +44,7 @@ func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 // noteFor returns the first note of e, whose first occurrence is the given one.
 func (r *rules) noteFor(e *Entry, o *Occurrence) string {
 	if e.key.rare.note == series.CombinedPrefix && o.Combined == "" {
-		return eventtext.Cut(series.CombinedPrefix+o.Note, series.MaxNoteBytes)
+		return eventtext.Cut(series.CombinedPrefix+o.Note, eventtext.MaxNote)
 	}
 	return strings.Clone(e.noteOf(o))
 }
