@@ -27,12 +27,13 @@ import (
 //   - source consists of the reporting controller and the reporting instance, as in
 //     the Events of the legacy recorder, unless event sets another. The host is empty
 //     if the instance begins with "<controller>-", as the default does;
-//   - message is the latest note of a series whose notes differ;
+//   - message is the latest note, of up to 4 KiB;
 //   - eventTime is empty: programs take it for the latest time. The annotation
 //     eventseries.dev/event-time contains the first time to the microsecond, and CoreSink
 //     puts it back into eventTime of the Events that it returns. The server does not permit
 //     that for an Event in another namespace than its object's, or about a cluster-scoped
-//     object outside of default, so such an Event keeps eventTime.
+//     object outside of default, so such an Event keeps eventTime, and a message of up to
+//     1,024 bytes.
 //
 // It updates them with every patch of a series, which only core/v1 permits.
 // events.k8s.io/v1 shows them as deprecatedFirstTimestamp and so on. CoreSink writes
@@ -76,8 +77,8 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 //
 // If the patch contains series, Patch adds the deprecated fields that the patch does
 // not set itself. It takes the first time from event, the others from the
-// series. If the patch contains the latest note, Patch adds the message, and takes the first
-// note from event. It sends any other patch unchanged.
+// series, and adds the message, which is the latest note of event or of the patch. It sends
+// any other patch unchanged.
 //
 // The patch is one for events.k8s.io/v1. Patch does not rename its fields, so a patch
 // should contain only metadata and series, which both groups share.

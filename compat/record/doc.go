@@ -81,9 +81,9 @@
 //     events.Options.ShutdownTimeout.
 //   - Events that are emitted while nothing is recorded wait until StartRecordingToSink
 //     starts again. In client-go, they are lost.
-//   - A message of more than 1,024 bytes is truncated, annotations of more than 64 KiB are
-//     omitted, and an empty reason becomes "Unknown". The API server would reject them in
-//     Events with an eventTime.
+//   - A message of more than 4 KiB is truncated, or of more than 1,024 bytes if the Event keeps
+//     its eventTime; see compat.CoreSink. Annotations of more than 64 KiB are omitted, and an
+//     empty reason becomes "Unknown".
 //   - A second sink gets no events while the first is in use. In client-go, it gets
 //     all of them.
 //

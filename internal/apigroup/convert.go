@@ -151,7 +151,7 @@ func eventTimeText(event *eventsv1.Event) string {
 // The prefix of a combined series stays: a restarted process recognizes the series by it.
 func messageOf(event *eventsv1.Event, last string) string {
 	if strings.HasPrefix(event.Note, series.CombinedPrefix) && last != "" && !strings.HasPrefix(last, series.CombinedPrefix) {
-		return eventtext.Cut(series.CombinedPrefix+last, eventtext.MaxNote)
+		return series.CombinedPrefix + last
 	}
 	return cmp.Or(last, event.Note)
 }

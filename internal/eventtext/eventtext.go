@@ -9,10 +9,6 @@ import (
 
 const ellipsis = "…"
 
-// MaxNote is the length of the longest note that a recorder keeps, in bytes. An API server
-// accepts longer ones in Events without eventTime, but the memory of a recorder is bounded.
-const MaxNote = 4 << 10
-
 // Valid replaces invalid UTF-8 in s. A protobuf client would send it unchanged, and a
 // JSON client would replace it, so that the Event would not match the hash of its key.
 func Valid(s string) string {

@@ -28,15 +28,19 @@ const (
 	maxNamespace  = validation.DNS1123LabelMaxLength
 	maxKind       = validation.DNS1035LabelMaxLength
 	maxAPIVersion = validation.DNS1123SubdomainMaxLength + len("/") + validation.DNS1035LabelMaxLength
-	maxFieldPath  = 1024
+	maxFieldPath  = series.MaxNoteBytes
 )
+
+// maxNote is the length of the longest note that a recorder keeps. The API server accepts longer ones
+// without eventTime, but the memory of a recorder is bounded.
+const maxNote = 4 * series.MaxNoteBytes
 
 // unnamed replaces a required field that is empty.
 const unnamed = "Unknown"
 
 // Note returns the note of an event, formatted, and cut to what a recorder keeps.
 func Note(note string, args []any) string {
-	return eventtext.Cut(eventtext.Format(note, args), eventtext.MaxNote)
+	return eventtext.Cut(eventtext.Format(note, args), maxNote)
 }
 
 // ReasonAndAction returns a reason and an action that are not empty, as the API server

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -53,7 +52,7 @@ func FuzzNote(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, note string) {
-		if len(note) > eventtext.MaxNote || !utf8.ValidString(note) || strings.Contains(note, "%!") {
+		if len(note) > maxNote || !utf8.ValidString(note) || strings.Contains(note, "%!") {
 			t.Skip()
 		}
 		got := Note(note, nil)

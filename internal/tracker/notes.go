@@ -4,7 +4,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -44,7 +43,7 @@ func (t *table) under(hash uint64, k *series.Key, limit int) series.Key {
 // noteFor returns the first note of e, whose first occurrence is the given one.
 func (r *rules) noteFor(e *Entry, o *Occurrence) string {
 	if e.key.rare.note == series.CombinedPrefix && o.Combined == "" {
-		return eventtext.Cut(series.CombinedPrefix+o.Note, eventtext.MaxNote)
+		return series.CombinedPrefix + o.Note
 	}
 	return strings.Clone(e.noteOf(o))
 }

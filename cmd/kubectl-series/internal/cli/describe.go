@@ -179,9 +179,9 @@ func description(c *query.Chain) []field {
 		{name: "Rate", value: rate(i)},
 	}...)
 	if i.LastNote != "" && i.LastNote != i.Note {
-		fields = append(fields, note("First Note", e.Note), note("Latest Note", i.LastNote))
+		fields = append(fields, note("First Note", i.Note), note("Latest Note", i.LastNote))
 	} else {
-		fields = append(fields, note("Note", e.Note))
+		fields = append(fields, note("Note", i.Note))
 	}
 	fields = append(fields, pairs("Labels", e.Labels), pairs("Annotations", e.Annotations))
 	fields = append(fields, chain("Predecessors", c.Predecessors), chain("Successors", c.Successors))
