@@ -77,8 +77,8 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 //
 // If the patch contains series, Patch adds the deprecated fields that the patch does
 // not set itself. It takes the first time from event, the others from the
-// series, and adds the message, which is the latest note of event or of the patch. It sends
-// any other patch unchanged.
+// series. If event or the patch contains the latest note, Patch adds the message, and takes the
+// first note from event. It sends any other patch unchanged.
 //
 // The patch is one for events.k8s.io/v1. Patch does not rename its fields, so a patch
 // should contain only metadata and series, which both groups share.

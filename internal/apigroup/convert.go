@@ -185,9 +185,10 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 }
 
 // addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
-// change: the deprecated ones, the message, and the form of eventTime. It includes those that
-// are set when the Event is created, because that can have been through events.k8s.io, and not
-// source: like reportingInstance, that is of the process that created the Event.
+// change: the deprecated ones, the message if the event or the patch contains the latest note,
+// and the form of eventTime. It includes those that are set when the Event is created, because
+// that can have been through events.k8s.io, and not source: like reportingInstance, that is of
+// the process that created the Event.
 func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	var patch map[string]json.RawMessage
 	if err := json.Unmarshal(data, &patch); err != nil {
@@ -227,14 +228,14 @@ func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
-	if event.Note != "" {
-		last := event.Annotations[series.AnnotationLastNote]
-		if raw, ok := annotations[series.AnnotationLastNote]; ok {
-			last = "" // null: the note of the first occurrence is the latest one again
-			if err := json.Unmarshal(raw, &last); err != nil {
-				return nil, fmt.Errorf("parse metadata: %w", err)
-			}
+	last, ok := event.Annotations[series.AnnotationLastNote]
+	if raw, patched := annotations[series.AnnotationLastNote]; patched {
+		last, ok = "", true // null: the note of the first occurrence is the latest one again
+		if err := json.Unmarshal(raw, &last); err != nil {
+			return nil, fmt.Errorf("parse metadata: %w", err)
 		}
+	}
+	if ok && event.Note != "" {
 		added["message"] = storedMessage(event, messageOf(event, last))
 	}
 	if !event.EventTime.IsZero() && canBeLegacy(event) {
