@@ -34,8 +34,10 @@ import (
 //     uses events.k8s.io/v1 for both, until the server denies that, and for an hour at most.
 //     Then it tries core/v1 again. It remembers up to 10,000 namespaces.
 //   - If both groups deny a request, Sink returns the error of core/v1, or that of
-//     events.k8s.io/v1 if the server serves only that. It uses a permission that arrives
-//     later in either group.
+//     events.k8s.io/v1 if the server serves only that. Then it asks one group, and both again
+//     after 1 second, doubling to 5 minutes, so it uses a permission that arrives later in
+//     either group.
+//   - A request to a second group takes a token of events.Options.QPS, too.
 //   - It returns all other errors at once, including 401 and 429.
 //
 // It logs once which rule the role lacks in the core group, to the logger of the context

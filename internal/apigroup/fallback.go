@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/eventclient"
 	"github.com/eventseries/eventseries/internal/safelog"
 )
 
@@ -48,6 +49,8 @@ type Fallback struct {
 	// newer says which verbs begin with events.k8s.io/v1, by namespace: core/v1 has denied
 	// them, or another verb of their rule.
 	newer map[string]choice
+	// denied are the requests that both groups have denied, and not permitted since.
+	denied map[request]denial
 	// loggedCore and loggedEvents are the verbs whose move to a group is logged.
 	loggedCore, loggedEvents verbs
 }
@@ -57,6 +60,21 @@ type choice struct {
 	verbs verbs
 	since time.Time
 }
+
+// request is what a role permits or denies, in the resources of both groups.
+type request struct {
+	verb      verbs
+	namespace string
+}
+
+// denial says until when only one group is asked again, and how long that took or takes.
+type denial struct {
+	until time.Time
+	wait  time.Duration
+}
+
+// Both groups are asked again after as long as a denied series waits for its next request.
+const firstDenied, maxDenied = time.Second, 5 * time.Minute
 
 // retryCore is after how long requests begin with core/v1 again: a rule may have been added, or
 // an API server that has just started may have denied what it permits.
@@ -126,26 +144,35 @@ func namespaceOf(event *eventsv1.Event) string {
 }
 
 // try makes a request through the group with which the verb begins in this namespace, and
-// through the other one if the server denies it or does not serve the group.
-func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, request func(Group) (T, error)) (T, error) {
+// through the other one if the server denies it or does not serve the group, unless both were
+// so a moment ago.
+func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, send func(Group) (T, error)) (T, error) {
 	var none T
 	if f == nil || f.Events == nil || f.Core == nil {
 		return none, errNoGroup
 	}
 	first, second := f.Core, f.Events
-	isNewer := f.isNewer(verb, namespace)
+	isNewer, before := f.recall(verb, namespace)
 	if isNewer {
 		first, second = second, first
 	}
-	result, firstErr := request(first)
+	result, firstErr := send(first)
 	firstAnswer := answerOf(firstErr)
-	if firstAnswer != denied && firstAnswer != unserved {
+	switch {
+	case firstAnswer == permitted && before.wait > 0:
+		f.forgive(verb, namespace)
 		return result, firstErr
+	case firstAnswer == permitted, firstAnswer == unclear:
+		return result, firstErr
+	case time.Now().Before(before.until):
+		return none, firstErr
 	}
-	result, secondErr := request(second)
+	eventclient.Charge(ctx)
+	result, secondErr := send(second)
 	secondAnswer := answerOf(secondErr)
 	switch secondAnswer {
 	case permitted:
+		f.forgive(verb, namespace)
 		f.move(ctx, verb, namespace, !isNewer, firstAnswer, firstErr)
 		return result, secondErr
 	case unclear:
@@ -161,18 +188,48 @@ func try[T any](ctx context.Context, f *Fallback, verb verbs, namespace string, 
 		coreErr, eventsErr = secondErr, firstErr
 		coreAnswer, eventsAnswer = secondAnswer, firstAnswer
 	}
-	if coreAnswer == unserved && eventsAnswer == denied {
+	onlyEvents, onlyCore := coreAnswer == unserved && eventsAnswer == denied, coreAnswer == denied && eventsAnswer == unserved
+	f.deny(verb, namespace, before, (isNewer || onlyEvents) && !onlyCore)
+	if onlyEvents {
 		return none, eventsErr // only a rule for events.k8s.io/v1 can help
 	}
 	return none, coreErr
 }
 
-// isNewer reports whether the next request begins with events.k8s.io/v1.
-func (f *Fallback) isNewer(verb verbs, namespace string) bool {
+// recall returns whether the next request begins with events.k8s.io/v1, and the denial of the
+// latest one by both groups, which is zero if there was none.
+func (f *Fallback) recall(verb verbs, namespace string) (isNewer bool, d denial) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	newer := f.newer[namespace]
-	return newer.verbs&verb != 0 && time.Since(newer.since) < retryCore
+	return newer.verbs&verb != 0 && time.Since(newer.since) < retryCore, f.denied[request{verb, namespace}]
+}
+
+// deny remembers that both groups deny a request, and which one is asked alone. before is the
+// denial before that.
+func (f *Fallback) deny(verb verbs, namespace string, before denial, toNewer bool) {
+	now := time.Now()
+	wait := min(2*before.wait, maxDenied)
+	if wait == 0 || now.Sub(before.until) > maxDenied {
+		wait = firstDenied
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	newer := f.newer[namespace].verbs &^ verb.rule()
+	if toNewer {
+		newer |= verb.rule()
+	}
+	if newer != f.newer[namespace].verbs {
+		f.set(namespace, newer)
+	}
+	f.denied = remember(f.denied, request{verb, namespace}, denial{now.Add(wait), wait})
+}
+
+// forgive forgets that both groups have denied a request.
+func (f *Fallback) forgive(verb verbs, namespace string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.denied, request{verb, namespace})
 }
 
 // move makes a verb, and those of its rule, begin with the group that permits it, and logs
@@ -182,7 +239,7 @@ func (f *Fallback) move(ctx context.Context, verb verbs, namespace string, toNew
 	if answer == unserved {
 		rule = allVerbs // no role changes that
 	}
-	if !f.remember(verb, namespace, toNewer, rule) {
+	if !f.choose(verb, namespace, toNewer, rule) {
 		return
 	}
 	logger := safelog.Guard(klog.FromContext(ctx))
@@ -200,9 +257,9 @@ func (f *Fallback) move(ctx context.Context, verb verbs, namespace string, toNew
 	}
 }
 
-// remember changes the group with which the verbs of a rule begin, and reports whether to log
+// choose changes the group with which the verbs of a rule begin, and reports whether to log
 // that.
-func (f *Fallback) remember(verb verbs, namespace string, toNewer bool, rule verbs) (news bool) {
+func (f *Fallback) choose(verb verbs, namespace string, toNewer bool, rule verbs) (news bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	logged, newer := &f.loggedCore, f.newer[namespace].verbs&^verb.rule()
@@ -215,22 +272,28 @@ func (f *Fallback) remember(verb verbs, namespace string, toNewer bool, rule ver
 	return news
 }
 
-// set replaces what is known about a namespace. If there is no room, it forgets another one.
+// set replaces the verbs of a namespace that begin with events.k8s.io/v1.
 func (f *Fallback) set(namespace string, newer verbs) {
 	if newer == 0 {
 		delete(f.newer, namespace)
 		return
 	}
-	if f.newer == nil {
-		f.newer = make(map[string]choice)
+	f.newer = remember(f.newer, namespace, choice{newer, time.Now()})
+}
+
+// remember sets the value of a key. If there is no room, it forgets another key.
+func remember[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	if m == nil {
+		m = make(map[K]V)
 	}
-	if _, ok := f.newer[namespace]; !ok && len(f.newer) >= maxNamespaces {
-		for other := range f.newer {
-			delete(f.newer, other)
+	if _, ok := m[key]; !ok && len(m) >= maxNamespaces {
+		for other := range m {
+			delete(m, other)
 			break
 		}
 	}
-	f.newer[namespace] = choice{newer, time.Now()}
+	m[key] = value
+	return m
 }
 
 // answer is what the response to a request says about the API group.

@@ -149,8 +149,8 @@ func TestFallback(t *testing.T) {
 			return 2, second, true
 		case two == unclear:
 			return 2, second, false
-		default: // the server permits neither
-			return 2, 0, false
+		default: // the server permits neither, and no role changes that for a group that is not served
+			return 2, 0, one == unserved && two == denied
 		}
 	}
 	try := func(t *testing.T, verb string, newer bool, one, two answer, oneErr, twoErr error, name string) {
@@ -231,6 +231,71 @@ func TestFallbackChoosesForEachVerbAndNamespace(t *testing.T) {
 	})
 }
 
+// What both groups have denied a moment ago, one request asks the group with which it begins, for as long as a
+// denied series waits: 1 second, doubling to 5 minutes. A permission in either group ends that.
+func TestFallbackAsksBothGroupsOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		coreErr, eventsErr error
+		newer              bool // the requests begin with events.k8s.io/v1
+		alone              string
+	}{
+		"core denies first":     {errDenied, errDenied, false, "core"},
+		"events denies first":   {errDenied, errDenied, true, "events"},
+		"core is not served":    {errUnserved, errDenied, false, "events"},
+		"events is not served":  {errDenied, errUnserved, true, "core"},
+		"nothing is served":     {errUnserved, errUnserved, false, "core"},
+		"a quota, then a proxy": {answers[denied]["quota"], answers[denied]["proxy"], false, "core"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPair()
+				if tt.newer {
+					p.coreErr = errDenied
+					_, err := p.call(t, "create", "ns")
+					require.NoError(t, err)
+				}
+				p.coreErr, p.eventsErr = tt.coreErr, tt.eventsErr
+				both := 0
+				for range 18_000 { // ten new series a second for half an hour
+					calls, err := p.call(t, "create", "ns")
+					require.Error(t, err)
+					if strings.Contains(calls, " ") {
+						both++
+					} else {
+						require.Equal(t, tt.alone, calls)
+					}
+					time.Sleep(100 * time.Millisecond)
+				}
+				assert.InDelta(t, 10+4, both, 1, "1 s to 5 min, and every 5 minutes")
+				calls, _ := p.call(t, "patch", "ns")
+				assert.Len(t, strings.Fields(calls), 2, "another verb")
+				calls, _ = p.call(t, "create", "other")
+				assert.Len(t, strings.Fields(calls), 2, "another namespace")
+
+				for _, permitted := range []*error{&p.coreErr, &p.eventsErr} {
+					p.coreErr, p.eventsErr = errDenied, errDenied
+					_, _ = p.call(t, "create", "ns")
+					*permitted = nil
+					permittedAt := time.Now()
+					for {
+						if _, err := p.call(t, "create", "ns"); err == nil {
+							break
+						}
+						time.Sleep(time.Second)
+					}
+					assert.LessOrEqual(t, time.Since(permittedAt), 5*time.Minute)
+					p.coreErr, p.eventsErr = errDenied, errDenied
+					calls, _ = p.call(t, "create", "ns")
+					assert.Len(t, strings.Fields(calls), 2, "the denial is a new one")
+					time.Sleep(time.Second)
+					calls, _ = p.call(t, "create", "ns")
+					assert.Len(t, strings.Fields(calls), 2, "and is remembered for a second")
+				}
+			})
+		})
+	}
+}
+
 // There is one line for each rule that the role lacks, whatever the number of namespaces.
 func TestFallbackLogsOnce(t *testing.T) {
 	p := newPair()
@@ -266,7 +331,8 @@ func TestFallbackRemembersALimitedNumberOfNamespaces(t *testing.T) {
 	for i := range maxNamespaces + 5 {
 		_, err := p.call(t, "create", fmt.Sprintf("ns-%d", i))
 		require.NoError(t, err)
-		require.True(t, p.isNewer(create, fmt.Sprintf("ns-%d", i)))
+		isNewer, _ := p.recall(create, fmt.Sprintf("ns-%d", i))
+		require.True(t, isNewer)
 	}
 	assert.Len(t, p.newer, maxNamespaces)
 }

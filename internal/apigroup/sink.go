@@ -104,6 +104,7 @@ func (s *CoreSink) List(ctx context.Context, namespace string, opts metav1.ListO
 	page, err := s.list(ctx, namespace, opts)
 	if selector.reduced && apierrors.IsBadRequest(err) {
 		opts.FieldSelector = selector.oldServer.String()
+		eventclient.Charge(ctx)
 		page, err = s.list(ctx, namespace, opts)
 	}
 	if err != nil {

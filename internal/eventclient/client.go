@@ -142,6 +142,7 @@ func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object 
 			return stored, err
 		}
 		c.onlyJSON.Store(true)
+		Charge(ctx)
 	}
 	body, err := runtime.Encode(scheme.Codecs.LegacyCodec(c.gv), object)
 	if err != nil {
