@@ -1,12 +1,23 @@
 package compat
 
 import (
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/eventseries/eventseries/events"
 )
@@ -31,4 +42,35 @@ func TestSinksRequireClients(t *testing.T) {
 			require.ErrorContains(t, err, want)
 		}
 	}
+}
+
+// QPS limits requests, and not calls of the sink: a request to the second group takes a token, too.
+func TestQPSWhileBothGroupsDeny(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clientset := fake.NewClientset()
+		var mu sync.Mutex
+		requests := 0
+		clientset.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			requests++
+			return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("no role"))
+		})
+		b, err := events.New(NewSink(clientset), events.Options{QPS: 5})
+		require.NoError(t, err)
+		require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
+		defer b.Shutdown()
+		r := b.NewRecorder(scheme.Scheme, "tester")
+		const seconds = 60
+		for i := range 20 * seconds {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: fmt.Sprint("ns-", i), Name: "pod"}}
+			r.Eventf(pod, nil, corev1.EventTypeWarning, "Failed", "Try", "it fails")
+			time.Sleep(time.Second / 20)
+		}
+		synctest.Wait()
+		mu.Lock()
+		defer mu.Unlock()
+		assert.LessOrEqual(t, requests, 5*seconds+2*5+1, "and a burst, and one in flight")
+		assert.Greater(t, requests, 5*seconds)
+	})
 }

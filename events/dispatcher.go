@@ -13,6 +13,7 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/eventseries/eventseries/internal/eventclient"
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/internal/tracker"
@@ -61,6 +62,11 @@ func (b *Broadcaster) startDispatcher() *dispatcher {
 	d := &dispatcher{b: b, limit: b.limiter.Limit(), wake: make(chan struct{}, 1)}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
+	d.ctx = eventclient.WithCharge(d.ctx, func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.charge(b.clock.Now())
+	})
 	b.dispatcher.Store(d)
 	d.goroutines.Go(d.run)
 	return d
