@@ -125,14 +125,11 @@ func toStored(event *eventsv1.Event) *corev1.Event {
 	return core
 }
 
-// fromStored reverses toStored: it puts eventTime back. It leaves the deprecated fields.
+// fromStored puts eventTime back. It leaves the deprecated fields, and the annotation: a recorder
+// recognizes its Events by it.
 func fromStored(core *corev1.Event) *eventsv1.Event {
 	event := FromCore(core)
-	if event.EventTime.IsZero() {
-		if event.EventTime = series.EventTime(event); !event.EventTime.IsZero() {
-			delete(event.Annotations, series.AnnotationEventTime)
-		}
-	}
+	event.EventTime = series.EventTime(event)
 	return event
 }
 

@@ -287,7 +287,7 @@ func TestStoredForm(t *testing.T) {
 			}
 			stored := fromStored(core)
 			assert.True(t, first.Equal(&stored.EventTime))
-			assert.Equal(t, event.Annotations, stored.Annotations)
+			assert.Equal(t, core.Annotations, stored.Annotations, "also what a recorder recognizes the Event by")
 			got, err := addCoreFields(event, []byte(patch))
 			require.NoError(t, err)
 			assert.JSONEq(t, want, string(got))
