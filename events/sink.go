@@ -20,7 +20,13 @@ import (
 // If Interface has a REST client, EventSinkImpl sends each request once, without the retries
 // and the rate limiter of the client: the [Broadcaster] has its own. Events are protobuf, and patches
 // JSON. A fake clientset has no REST client, so EventSinkImpl
-// calls its methods. A response that is not an Event is an error. Many programs ignore `series`; for them, use NewSink of package compat.
+// calls its methods. A response that is not an Event is an error.
+//
+// A key has one Event, and events.k8s.io/v1 permits to change its `series` only. Many programs
+// date Events by eventTime, lastTimestamp or count: they show the first occurrence only, or nothing
+// if they start later. client-go begins another Event if a loop is slower than 6 minutes, so
+// there they show each occurrence of such a loop. To keep that, use NewSink of package compat, with
+// heartbeats of 5 minutes.
 type EventSinkImpl struct {
 	// Interface is the client to use, such as clientset.EventsV1().
 	Interface typedeventsv1.EventsV1Interface
