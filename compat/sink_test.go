@@ -74,3 +74,26 @@ func TestQPSWhileBothGroupsDeny(t *testing.T) {
 		assert.Greater(t, requests, 5*seconds)
 	})
 }
+
+// A webhook changes a field of the key. Each process finds the Event of a singleton by the annotation.
+func TestWebhookChangesAFieldOfTheKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		clients := fake.NewClientset()
+		clients.PrependReactor("create", "events", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			action.(clienttesting.CreateAction).GetObject().(*corev1.Event).Reason = "Changed"
+			return false, nil, nil
+		})
+		for range 3 {
+			b := events.NewBroadcaster(NewSink(clients))
+			require.NoError(t, b.StartRecordingToSinkWithContext(t.Context()))
+			pod := &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "pod"}}
+			b.NewRecorder(nil, "tester").Eventf(pod, nil, "Warning", "Failed", "Try", "it fails")
+			b.Shutdown()
+			time.Sleep(50 * time.Minute)
+		}
+		list, err := clients.CoreV1().Events("ns").List(t.Context(), metav1.ListOptions{})
+		require.NoError(t, err)
+		require.Len(t, list.Items, 1)
+		assert.EqualValues(t, 3, list.Items[0].Count)
+	})
+}
