@@ -42,8 +42,8 @@
 //   - Every patch of a series names the resourceVersion that it applies to, if the sink returns
 //     one. A patch that the server applies late fails instead of overwriting newer data. If
 //     several processes write to one Event, the recorder adds up their counts.
-//   - [Options].Capacity bounds the memory. The limits of requests in flight, of slow
-//     requests, and the number of event handlers bound the goroutines. A broadcaster whose context
+//   - [Options].Capacity bounds the memory. The limits of requests in flight, the
+//     timeout of a request, and the number of event handlers bound the goroutines. A broadcaster whose context
 //     has ended, or that is shut down, leaves nothing.
 //   - The recorder repairs what the API server would reject: it truncates values that
 //     are too long, and replaces invalid and missing ones.
@@ -75,8 +75,8 @@
 //   - If a response is lost and [Broadcaster.Shutdown] then drops the occurrences, because of its
 //     timeout or a missing permission, the server can have them nevertheless.
 //   - If a sink hangs after its context has ended, the series of that call waits
-//     until the call returns. Its namespace has few calls meanwhile: another one after a
-//     minute, and then after 2, 4, 8 minutes, and so on. [EventSinkImpl] does not hang.
+//     until the call returns. Once two calls of a namespace hang, it has no other. [EventSinkImpl]
+//     does not hang.
 //   - If a sink returns no resourceVersion, patches do not name one. Then a patch
 //     that the server applies late can overwrite a newer count until the next write.
 package events

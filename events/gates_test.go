@@ -73,7 +73,8 @@ func TestNoRequestDuringAPause(t *testing.T) {
 		assert.Len(t, w.server.log(), 2)
 		stats := w.broadcaster.Stats()
 		assert.Equal(t, begin.Add(100*time.Second), stats.Namespaces[0].PausedUntil)
-		assert.Len(t, w.logs.with("Cannot write events", "server says 429"), 1)
+		assert.Len(t, w.logs.with("Cannot write events", "server says 429", `"pausedUntil"="`+logTime(begin.Add(100*time.Second))), 1)
+		assert.True(t, stats.Running)
 
 		w.flush(t)
 		stats = w.broadcaster.Stats()

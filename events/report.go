@@ -85,7 +85,11 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Response, err error) {
 	case result.Outcome == schedule.Refused && result.Never == "":
 		r.failed(requests{of.namespace, single}, err, "event", klog.KRef(of.namespace, w.Series.Name))
 	case !result.Outcome.Handled():
-		r.failed(of, err, "event", klog.KRef(of.namespace, w.Series.Name))
+		details := []any{"event", klog.KRef(of.namespace, w.Series.Name)}
+		if result.Pause > 0 {
+			details = append(details, "pausedUntil", r.b.clock.Now().Add(result.Pause))
+		}
+		r.failed(of, err, details...)
 	default:
 		// What the server responds to this Event says nothing about others.
 	}

@@ -14,6 +14,9 @@ import (
 // those "at the moment". Every occurrence is on the server, in a tracked series, or
 // counted in Dropped.
 type Stats struct {
+	// Running reports whether events are written at the moment: the broadcaster was started, and has not
+	// been shut down.
+	Running bool
 	// Occurrences is the number of emitted events that [Options].Filter selects, including dropped
 	// ones.
 	Occurrences uint64
@@ -177,7 +180,9 @@ func verbOf(w *tracker.Write) string {
 func (b *Broadcaster) Stats() Stats {
 	now := b.clock.Now()
 	t := b.tracker.Stats(now)
+	d := b.dispatcher.Load()
 	s := Stats{
+		Running:            d != nil && d.ctx.Err() == nil && b.detached() == nil,
 		Occurrences:        t.Occurrences,
 		Tracked:            t.Singletons + t.Ongoing + t.Ended + t.Closing,
 		Singletons:         t.Singletons,

@@ -17,6 +17,7 @@ import (
 func TestStats(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		assertFields(t, Stats{
+			Running:  true,
 			Reasons:  []ReasonStats{},
 			Capacity: defaultCapacity,
 			Dropped:  map[DropReason]uint64{},
@@ -40,6 +41,7 @@ func TestStats(t *testing.T) {
 		assert.Len(t, stats.Reasons, 2)
 		stats.Reasons = nil
 		assertFields(t, Stats{
+			Running:     true,
 			Occurrences: 8,
 			Tracked:     3,
 			Singletons:  1,

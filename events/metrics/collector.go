@@ -82,6 +82,14 @@ func (s *sender) gauge(value float64, labels ...string) {
 	s.send(prometheus.NewConstMetric(s.desc, prometheus.GaugeValue, value, labels...))
 }
 
+func (s *sender) flag(is bool) {
+	value := 0.0
+	if is {
+		value = 1
+	}
+	s.gauge(value)
+}
+
 // histogram sends the durations of some requests as one histogram.
 func (s *sender) histogram(of []events.RequestStats, labels ...string) {
 	var count uint64

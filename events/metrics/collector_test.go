@@ -43,8 +43,8 @@ func (s *stats) Stats() events.Stats { return events.Stats(*s) }
 // someStats returns statistics without zeros.
 func someStats() *stats {
 	return &stats{
-		Occurrences: 1234567,
-		Tracked:     75, Singletons: 10, Ongoing: 20, Ended: 15, Closing: 30, Capacity: 65536,
+		Running: true, Occurrences: 1234567,
+		Tracked: 75, Singletons: 10, Ongoing: 20, Ended: 15, Closing: 30, Capacity: 65536,
 		Requests: []events.RequestStats{
 			{Kind: "create", Verb: "create", Outcome: "written", Count: 40, Duration: 2500 * time.Millisecond, Buckets: map[time.Duration]uint64{
 				5 * time.Millisecond: 1, time.Second: 39, time.Minute: 40,
@@ -73,7 +73,7 @@ func someStats() *stats {
 		WatcherDropped: 5, RelatedOmitted: 6, AnnotationsOmitted: 7,
 		Adopted: 8, Restored: 9,
 		Waiting: 11, LongestWait: 12500 * time.Millisecond,
-		Namespaces: []events.NamespaceStats{{Name: "a", LongestWait: 12500 * time.Millisecond}, {Name: "b", LongestWait: time.Second}},
+		Namespaces: []events.NamespaceStats{{Name: "a", LongestWait: 12500 * time.Millisecond}, {Name: "b", LongestWait: time.Second, PausedUntil: time.UnixMilli(1_800_000_000_500)}},
 	}
 }
 
@@ -133,6 +133,17 @@ func TestEveryFieldIsExposed(t *testing.T) {
 	}
 }
 
+// A series whose request takes some milliseconds does not wait.
+func TestWaitsFromASecondOn(t *testing.T) {
+	for wait, waiting := range map[time.Duration]int{50 * time.Millisecond: 0, time.Second: 11} {
+		s := someStats()
+		s.LongestWait = wait
+		got := gathered(t, registryOf(t, s, Options{}))
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_waiting_series %d\n", waiting), wait)
+		assert.Contains(t, got, fmt.Sprintf("\neventseries_longest_wait_seconds %d\n", waiting/11), wait)
+	}
+}
+
 // Prometheus does not take the appearance of a counter for an increase.
 func TestCountersStartAtZero(t *testing.T) {
 	broadcaster := events.NewBroadcaster(nil)
@@ -140,7 +151,7 @@ func TestCountersStartAtZero(t *testing.T) {
 	got := gathered(t, registryOf(t, broadcaster, Options{}))
 	for _, f := range families {
 		// They begin with the first request, and with a namespace that waits.
-		if f.name != "eventseries_request_duration_seconds" && f.name != "eventseries_namespace_wait_seconds" {
+		if f.name != "eventseries_request_duration_seconds" && !strings.HasPrefix(f.name, "eventseries_namespace_") {
 			assert.Contains(t, got, "\n"+f.name)
 		}
 	}
@@ -254,6 +265,7 @@ func TestConcurrentCollects(t *testing.T) {
 		fmt.Sprintf(`eventseries_occurrences_dropped_total{reason="Shutdown"} %d`, emitted/3),
 		`eventseries_series{state="ongoing"} 0`,
 		`eventseries_waiting_series 0`,
+		`eventseries_running 0`,
 		`eventseries_reasons_limited 0`,
 		`eventseries_request_duration_seconds_count{verb="create"} 20`,
 	} {

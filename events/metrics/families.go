@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"time"
+
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/tracker"
 )
@@ -102,13 +104,17 @@ var families = []family{{
 		}
 	},
 }, {
+	name: "eventseries_running",
+	help: "Whether the broadcaster writes events: it was started, and has not been shut down.",
+	read: func(s *events.Stats, to *sender) { to.flag(s.Running) },
+}, {
 	name: "eventseries_waiting_series",
-	help: "Series with a pending write, including those in flight and those that wait for a retry.",
-	read: func(s *events.Stats, to *sender) { to.gauge(float64(s.Waiting)) },
+	help: "Series with a pending write. Zero if none has waited for a second.",
+	read: func(s *events.Stats, to *sender) { to.gauge(ifWaiting(s, float64(s.Waiting))) },
 }, {
 	name: "eventseries_longest_wait_seconds",
-	help: "How long the first of the waiting series has waited.",
-	read: func(s *events.Stats, to *sender) { to.gauge(s.LongestWait.Seconds()) },
+	help: "How long the first of the waiting series has waited. Zero if none has waited for a second.",
+	read: func(s *events.Stats, to *sender) { to.gauge(ifWaiting(s, s.LongestWait.Seconds())) },
 }, {
 	name:   "eventseries_namespace_wait_seconds",
 	help:   "How long the first series has waited in a namespace whose requests fail, are denied, slow, or paused. At most 10 namespaces.",
@@ -119,16 +125,30 @@ var families = []family{{
 		}
 	},
 }, {
+	name:   "eventseries_namespace_paused_until_timestamp_seconds",
+	help:   "When the server wants the next request of a namespace in which a series waits, because of Retry-After, in Unix time.",
+	labels: []string{"event_namespace"},
+	read: func(s *events.Stats, to *sender) {
+		for _, n := range s.Namespaces {
+			if !n.PausedUntil.IsZero() {
+				to.gauge(float64(n.PausedUntil.UnixMilli())/1000, n.Name)
+			}
+		}
+	},
+}, {
 	name: "eventseries_reasons_limited",
 	help: "Whether there are too many reasons to count each by itself.",
-	read: func(s *events.Stats, to *sender) {
-		limited := 0.0
-		if s.ReasonsLimited {
-			limited = 1
-		}
-		to.gauge(limited)
-	},
+	read: func(s *events.Stats, to *sender) { to.flag(s.ReasonsLimited) },
 }}
+
+// ifWaiting returns value if a series has waited for a second. Otherwise no more is pending than the requests
+// that are in flight at any time.
+func ifWaiting(s *events.Stats, value float64) float64 {
+	if s.LongestWait < time.Second {
+		return 0
+	}
+	return value
+}
 
 // readDropped exposes all reasons from the start, with the value 0, because Prometheus does not
 // take the appearance of a counter for an increase.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
@@ -44,7 +45,7 @@ func (s statistics) Stats() events.Stats { return events.Stats(s) }
 // metrics by reason come from reasons.
 func exposed(t *testing.T, reasons ...events.ReasonStats) (all []string, values map[string][]string) {
 	t.Helper()
-	stats := statistics{Reasons: reasons, Namespaces: []events.NamespaceStats{{}}}
+	stats := statistics{Reasons: reasons, Namespaces: []events.NamespaceStats{{PausedUntil: time.Now()}}}
 	for _, outcome := range []string{"pushedBack", "troubled", "denied", "gone", "changed", "taken", "refused"} {
 		stats.Requests = append(stats.Requests, events.RequestStats{Kind: "create", Verb: "create", Outcome: outcome, Count: 1})
 	}
