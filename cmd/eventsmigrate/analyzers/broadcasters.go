@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/types"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -45,9 +44,6 @@ func (l *linter) broadcasters() {
 	}
 }
 
-// constructor is the name of a function that makes a broadcaster, or the adapter of one.
-var constructor = regexp.MustCompile(`^New(Broadcaster|EventBroadcasterAdapter)`)
-
 // newBroadcaster reports whether an expression makes a broadcaster. Those of tests and of
 // generated code may stay open.
 func (l *linter) newBroadcaster(e ast.Expr) bool {
@@ -56,7 +52,7 @@ func (l *linter) newBroadcaster(e ast.Expr) bool {
 		return false
 	}
 	f, ok := typeutil.Callee(l.TypesInfo, call).(*types.Func)
-	return ok && f.Pkg() != nil && constructor.MatchString(f.Name()) && move.IsRecorderPackage(f.Pkg().Path()) && !l.isTest(e) && !ast.IsGenerated(l.fileOf(e))
+	return ok && move.MakesBroadcaster(f) && !l.isTest(e) && !ast.IsGenerated(l.fileOf(e))
 }
 
 func (l *linter) isTest(n ast.Node) bool {

@@ -808,7 +808,7 @@ func (c *collector) special(n *ast.CallExpr, fn *types.Func) {
 		}
 	case c.makes(n, fn):
 		c.recorder(n, sel, fn)
-	case isLegacy(fn) && strings.HasPrefix(fn.Name(), "NewBroadcaster") && !c.file.isTest() && c.file.Skip == "":
+	case isLegacy(fn) && MakesBroadcaster(fn) && !c.file.isTest() && c.file.Skip == "":
 		c.broadcasters[n.Pos()] = c.file
 	}
 }

@@ -172,6 +172,13 @@ func IsRecorderPackage(path string) bool {
 	return isLegacyPath(path) || path == clientPath || path == eventsPath || path == compatPath
 }
 
+// MakesBroadcaster reports whether a function of these packages returns a broadcaster, or the adapter
+// of one, perhaps with an error.
+func MakesBroadcaster(f *types.Func) bool {
+	sig := f.Signature()
+	return f.Pkg() != nil && IsRecorderPackage(f.Pkg().Path()) && sig.Recv() == nil && sig.Results().Len() > 0 && HasMethod(sig.Results().At(0).Type(), "NewRecorder")
+}
+
 // Forwards reports whether a string, or the argument of a call, is a parameter of a function,
 // which can be nil: the function is a wrapper of a recorder.
 func Forwards(info *types.Info, fun *ast.FuncDecl, e ast.Expr) bool {

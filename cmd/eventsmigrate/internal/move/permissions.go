@@ -107,7 +107,7 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 		c.sources.knative = true
 	case fn.Name() == "NewImpl" && strings.Contains(path, "/reconciler/") && fn.Pkg() != c.pkg.Types:
 		c.sources.impl = n.Pos()
-	case sig.Recv() == nil && (path == clientPath || path == eventsPath) && (strings.HasPrefix(fn.Name(), "NewBroadcaster") || strings.HasPrefix(fn.Name(), "NewEventBroadcaster")):
+	case (path == clientPath || path == eventsPath) && MakesBroadcaster(fn):
 		if path == clientPath {
 			c.sources.client[n.Pos()] = maker{n, c.fun()}
 		}

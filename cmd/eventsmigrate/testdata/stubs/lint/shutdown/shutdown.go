@@ -5,6 +5,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
+
+	eventseries "github.com/eventseries/eventseries/events"
 )
 
 type server struct{ recorder events.EventRecorder }
@@ -72,4 +74,12 @@ func sent(to chan events.EventRecorder) {
 func either(pod *corev1.Pod) {
 	adapter := events.NewEventBroadcasterAdapter(nil) // want `add: defer adapter.Shutdown\(\)`
 	adapter.NewRecorder("a").Eventf(pod, nil, "Normal", "Started", "Start", "a")
+}
+
+func configured(pod *corev1.Pod) error {
+	chosen, err := eventseries.New(nil, struct{}{}) // want `add: defer chosen.Shutdown\(\)`
+	if err == nil {
+		chosen.NewRecorder("a").Eventf(pod, nil, "Normal", "Started", "Start", "a")
+	}
+	return err
 }

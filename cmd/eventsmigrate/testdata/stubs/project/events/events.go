@@ -11,3 +11,9 @@ type (
 
 // NewFakeRecorder returns a recorder for tests.
 func NewFakeRecorder(size int) *FakeRecorder { return events.NewFakeRecorder(size) }
+
+// Broadcaster is one of this project.
+type Broadcaster struct{ events.EventBroadcaster }
+
+// New returns a broadcaster with options.
+func New(any, struct{}) (*Broadcaster, error) { return &Broadcaster{events.NewBroadcaster(nil)}, nil }
