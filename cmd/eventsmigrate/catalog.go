@@ -19,7 +19,7 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	var format, check, tags string
 	var update, lines bool
 	set := flag.NewFlagSet("eventsmigrate catalog", flag.ContinueOnError)
-	set.StringVar(&format, "format", "", "markdown, json, or alerts; the default is that of the name of the file, or markdown")
+	set.StringVar(&format, "format", "", "markdown or json; the default is that of the name of the file, or markdown")
 	set.StringVar(&check, "check", "", "compare the catalogue with a `file`, and print the difference")
 	set.BoolVar(&update, "update", false, "write the file of -check")
 	set.BoolVar(&lines, "lines", false, "print line numbers")
@@ -33,12 +33,12 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	}
 	if format == "" {
 		if format = formats[filepath.Ext(check)]; format == "" {
-			return fail(fmt.Errorf("the name %s does not tell the format: set -format, or use the extension .md, .json or .yaml", check))
+			return fail(fmt.Errorf("the name %s does not tell the format: set -format, or use the extension .md or .json", check))
 		}
 	}
 	render := renderers[format]
 	if render == nil {
-		return fail(fmt.Errorf("unknown -format=%s: want markdown, json or alerts", format))
+		return fail(fmt.Errorf("unknown -format=%s: want markdown or json", format))
 	}
 	programs, packages, err := driver.LoadProgram(driver.Config{Patterns: set.Args(), Tags: tags})
 	if err != nil {
@@ -79,10 +79,9 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 }
 
 // formats are the formats of files, by extension.
-var formats = map[string]string{"": "markdown", ".md": "markdown", ".json": "json", ".yaml": "alerts", ".yml": "alerts"}
+var formats = map[string]string{"": "markdown", ".md": "markdown", ".json": "json"}
 
 var renderers = map[string]func(*catalog.Catalog) ([]byte, error){
 	"markdown": func(c *catalog.Catalog) ([]byte, error) { return c.Markdown(), nil },
 	"json":     (*catalog.Catalog).JSON,
-	"alerts":   (*catalog.Catalog).Alerts,
 }
