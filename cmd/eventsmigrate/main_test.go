@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -269,16 +268,9 @@ func golden(t *testing.T, name string, got []byte) {
 // In a module with few dependencies, since this reads the source of all.
 func TestAnalyzers(t *testing.T) {
 	t.Parallel()
-	either := *analyzers.Lint
-	either.Run = func(p *analysis.Pass) (any, error) {
-		if strings.Contains(p.Pkg.Path(), "/legacy") {
-			return analyzers.Legacy.Run(p)
-		}
-		return analyzers.Lint.Run(p)
-	}
 	dir, err := filepath.Abs(filepath.Join("testdata", "stubs"))
 	require.NoError(t, err)
-	analysistest.RunWithSuggestedFixes(t, dir, &either, "./lint/...", "./legacy/...")
+	analysistest.RunWithSuggestedFixes(t, dir, analyzers.Lint, "./lint/...")
 }
 
 func TestBadInput(t *testing.T) {
@@ -585,23 +577,16 @@ func TestVetTool(t *testing.T) {
 	name := command(t)
 	out, code := start(t, filepath.Join("testdata", "stubs"), "go", "vet", "-vettool="+name, ".")
 	assert.Equal(t, 1, code, out)
-	assert.Contains(t, out, "vet.go:13:2: Event of the legacy recorder")
 	assert.Equal(t, 1, strings.Count(out, "the regarding object is cluster-scoped"), "by a fact: %s", out)
 }
 
 func TestPlugin(t *testing.T) {
 	create, err := register.GetPlugin("eventsmigrate")
 	require.NoError(t, err)
-	for settings, want := range map[string]int{`{}`: 2, `{"legacy": false}`: 1} {
-		var conf any
-		require.NoError(t, json.Unmarshal([]byte(settings), &conf))
-		p, err := create(conf)
-		require.NoError(t, err)
-		list, err := p.BuildAnalyzers()
-		require.NoError(t, err)
-		assert.Len(t, list, want, settings)
-		assert.Equal(t, register.LoadModeTypesInfo, p.GetLoadMode())
-	}
-	_, err = create(map[string]any{"unknown": true})
-	assert.Error(t, err)
+	p, err := create(nil)
+	require.NoError(t, err)
+	list, err := p.BuildAnalyzers()
+	require.NoError(t, err)
+	assert.Equal(t, []*analysis.Analyzer{analyzers.Lint}, list)
+	assert.Equal(t, register.LoadModeTypesInfo, p.GetLoadMode())
 }

@@ -1,3 +1,4 @@
+// Package analyzers contains an analyzer for drivers of [golang.org/x/tools/go/analysis].
 package analyzers
 
 import (
@@ -15,7 +16,7 @@ import (
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
 
-// Lint reports events that are hard to find, to count, or to understand.
+// Lint reports events that are hard to find, to count, or to understand, with any recorder.
 var Lint = &analysis.Analyzer{
 	Name: "eventslint",
 	Doc: `find mistakes in the events that a program emits

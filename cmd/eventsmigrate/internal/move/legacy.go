@@ -80,7 +80,7 @@ func mention(t types.Type, seen map[types.Type]bool) bool {
 			return false
 		case *types.Interface:
 			// type Recorder record.EventRecorder, or an interface that embeds only it
-			return slices.ContainsFunc(slices.Collect(u.Methods()), IsLegacyMethod)
+			return slices.ContainsFunc(slices.Collect(u.Methods()), func(m *types.Func) bool { return isLegacy(m) && isLegacySignature(m) })
 		default:
 			return in(u)
 		}
@@ -200,7 +200,3 @@ func HasMethod(t types.Type, name string) bool {
 
 // IsOurs reports whether a package is one of this project.
 func IsOurs(path string) bool { return path == projectPath || strings.HasPrefix(path, projectPath+"/") }
-
-// IsLegacyMethod reports whether a function is a method of the legacy recorder that emits an
-// event.
-func IsLegacyMethod(f *types.Func) bool { return isLegacy(f) && isLegacySignature(f) }
