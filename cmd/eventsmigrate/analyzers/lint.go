@@ -26,9 +26,8 @@ messages, numbers, and names of objects), that are equal, or that are not in
 UpperCamelCase; notes with a variable format or built with Sprintf; a related object that
 is namespaced although the regarding one is not; broadcasters that nothing shuts down; caches
 and rate limiters around a recorder; and names of recorders that the API server rejects.`,
-	URL:       "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
-	Run:       lint,
-	FactTypes: []analysis.Fact{(*scoped)(nil)},
+	URL: "https://github.com/eventseries/eventseries/blob/main/cmd/eventsmigrate/README.md#lint",
+	Run: lint,
 }
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
@@ -42,7 +41,6 @@ type linter struct {
 
 func lint(pass *analysis.Pass) (any, error) {
 	l := &linter{Pass: pass}
-	l.exportScopes()
 	l.readAssignments()
 	for _, f := range pass.Files {
 		if ast.IsGenerated(f) {
@@ -349,4 +347,25 @@ func (l *linter) unwrap(note, e ast.Expr, inner *ast.CallExpr) {
 		Pos: note.Pos(), End: e.End(), Category: "note", Message: "Sprintf builds the note: pass its arguments to the recorder",
 		SuggestedFixes: []analysis.SuggestedFix{{Message: "Pass the arguments", TextEdits: edits}},
 	})
+}
+
+// clusterKinds are the types of k8s.io/api whose objects have no namespace.
+var clusterKinds = strings.Fields(`Node Namespace PersistentVolume ClusterRole ClusterRoleBinding StorageClass VolumeAttachment CSINode
+	CSIDriver VolumeAttributesClass CertificateSigningRequest ClusterTrustBundle PriorityClass RuntimeClass IngressClass IPAddress
+	ServiceCIDR FlowSchema PriorityLevelConfiguration MutatingWebhookConfiguration ValidatingWebhookConfiguration
+	ValidatingAdmissionPolicy ValidatingAdmissionPolicyBinding MutatingAdmissionPolicy MutatingAdmissionPolicyBinding DeviceClass
+	ResourceSlice DeviceTaintRule StorageVersion StorageVersionMigration`)
+
+// scopes reports a cluster-scoped regarding object with a namespaced related one.
+func (l *linter) scopes(regarding, related ast.Expr) {
+	kind := func(e ast.Expr) string {
+		name, ok := strings.CutPrefix(strings.TrimPrefix(types.TypeString(types.Unalias(l.TypesInfo.TypeOf(e)), nil), "*"), "k8s.io/api/")
+		if !ok {
+			return "ObjectReference" // which can be any object
+		}
+		return name[strings.LastIndexByte(name, '.')+1:]
+	}
+	if other := kind(related); slices.Contains(clusterKinds, kind(regarding)) && !slices.Contains(clusterKinds, other) && other != "ObjectReference" {
+		l.Reportf(regarding.Pos(), "the regarding object is cluster-scoped and the related one is not: swap them, so that the users of the namespace can read the Event")
+	}
 }

@@ -3,14 +3,11 @@ package driver
 import (
 	"cmp"
 	"go/token"
-	"go/types"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
 
 	"golang.org/x/tools/go/analysis"
-	"golang.org/x/tools/go/packages"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
@@ -22,18 +19,11 @@ type Diagnostic struct {
 	Text string
 }
 
-// lint runs an analyzer without requirements on the packages of a build, in the order of
-// their imports. It reads the files with the edits, so a run reports what another run would
-// report afterwards. Unlike the drivers of x/tools it needs no syntax of other packages:
-// those have no facts.
+// lint runs an analyzer without requirements and facts on the packages of a build. It reads the
+// files with the edits, so a run reports what another run would report afterwards.
 func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list []Diagnostic, err error) {
-	facts := map[string]analysis.Fact{} // by package and name; the analyzer has one type of them
 	seen := map[string]bool{}
-	packages.Visit(l.roots, nil, func(p *packages.Package) {
-		if err != nil || !slices.Contains(l.roots, p) || p.TypesInfo == nil {
-			return
-		}
-		key := func(o types.Object) string { return o.Pkg().Path() + "." + o.Name() }
+	for _, p := range l.roots {
 		pass := &analysis.Pass{
 			Analyzer: a, Fset: l.fset, Files: p.Syntax, Pkg: p.Types, TypesInfo: p.TypesInfo, TypesSizes: p.TypesSizes, ReadFile: os.ReadFile,
 			Report: func(d analysis.Diagnostic) {
@@ -60,24 +50,18 @@ func (l *loader) lint(a *analysis.Analyzer, out map[string]*move.Output) (list [
 					list = append(list, Diagnostic{pos, rule, d.Message})
 				}
 			},
-			ImportObjectFact: func(o types.Object, f analysis.Fact) bool {
-				known := facts[key(o)]
-				if known != nil {
-					reflect.ValueOf(f).Elem().Set(reflect.ValueOf(known).Elem())
-				}
-				return known != nil
-			},
-			ExportObjectFact: func(o types.Object, f analysis.Fact) { facts[key(o)] = f },
 		}
 		if r := l.after[p]; r != nil {
 			pass.Files, pass.Pkg, pass.TypesInfo = r.files, r.types, r.info
 		}
-		_, err = a.Run(pass)
-	})
+		if _, err := a.Run(pass); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(list, func(x, y Diagnostic) int {
 		return cmp.Or(strings.Compare(x.Pos.Filename, y.Pos.Filename), x.Pos.Offset-y.Pos.Offset)
 	})
-	return list, err
+	return list, nil
 }
 
 // origin returns the position in the file before the move.

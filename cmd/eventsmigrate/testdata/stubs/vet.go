@@ -1,16 +1,13 @@
-// Package vet emits events about types of another package.
+// Package vet emits events with a legacy recorder and with a new one.
 package vet
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
-
-	"example.com/testdata/api"
 )
 
-func emit(old record.EventRecorder, r events.EventRecorder, o runtime.Object) {
-	old.Event(o, "Normal", "Created", "done")
-	r.Eventf(&api.Site{}, &api.Backup{}, "Normal", "Created", "Create", "done")
-	r.Eventf(&api.Backup{}, &api.Site{}, "Normal", "Created", "Create", "done")
+func emit(old record.EventRecorder, r events.EventRecorder, node *corev1.Node, pod *corev1.Pod) {
+	old.Event(pod, "Normal", "Created", "done")
+	r.Eventf(node, pod, "Normal", "Created", "Create", "done")
 }

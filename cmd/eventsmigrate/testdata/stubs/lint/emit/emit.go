@@ -11,13 +11,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/tools/record"
-
-	"example.com/testdata/lint/api"
 )
 
 const reason = "Started"
 
-func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.Site, variable string, err error) {
+func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, variable string, err error) {
 	r.Eventf(pod, node, "Normal", reason, "Start", "fine %s", variable)
 	r.Eventf(pod, nil, "Normal", variable, "Start", "note")                   // want `the reason is variable`
 	r.Eventf(pod, nil, "Normal", reason, variable, "note")                    // want `the action is variable`
@@ -32,11 +30,7 @@ func emit(r events.EventRecorder, pod *corev1.Pod, node *corev1.Node, site *api.
 	r.Eventf(pod, nil, "Normal", reason, "Start", fmt.Sprintf("a %d", 1))     // want `Sprintf builds the note`
 	r.Eventf(pod, nil, "Normal", reason, "Start", "%s", fmt.Sprintf("%d", 1)) // want `Sprintf builds the note`
 	r.Eventf(node, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
-	r.Eventf(site, pod, "Normal", reason, "Start", "note")                    // want `the regarding object is cluster-scoped`
-	r.Eventf(site, &api.Backup{}, "Normal", reason, "Start", "note")          // want `the regarding object is cluster-scoped`
-	r.Eventf(node, &api.Restore{}, "Normal", reason, "Start", "note")         // want `the regarding object is cluster-scoped`
-	r.Eventf(&api.Backup{}, &api.Restore{}, "Normal", reason, "Start", "note")
-	r.Eventf(site, node, "Normal", reason, "Start", "note")
+	r.Eventf(node, &corev1.ObjectReference{}, "Normal", reason, "Start", "note")
 }
 
 func legacy(r record.EventRecorder, pod *corev1.Pod, variable string) {

@@ -17,3 +17,6 @@ type Node struct{ metav1.ObjectMeta }
 
 // EventSource names a component.
 type EventSource struct{ Component, Host string }
+
+// ObjectReference can be any object.
+type ObjectReference struct{ metav1.ObjectMeta }
