@@ -15,7 +15,6 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
-	"golang.org/x/mod/semver"
 
 	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/move"
 )
@@ -36,16 +35,6 @@ type requirements struct {
 	dir  string // of the copies, "" if there are none
 	mod  string // go.mod
 	have map[string]bool
-}
-
-// expected returns the packages that the result certainly or probably imports.
-func (r *requirements) expected() []string {
-	list := slices.Clone(move.Imports)
-	version, err := goCommand(r.cfg, "list", "-m", "-f={{if not .Replace}}{{.Version}}{{end}}", "sigs.k8s.io/controller-runtime")
-	if err == nil && semver.Compare(version, "v0.23.0") >= 0 {
-		list = append(list, move.ManagerPath)
-	}
-	return list
 }
 
 // require adds the modules of packages that are missing.

@@ -38,7 +38,7 @@ const maxRounds = 25
 func Run(cfg Config) (*Result, error) {
 	q := &requirements{cfg: cfg, have: map[string]bool{}}
 	defer func() { _ = os.RemoveAll(q.dir) }()
-	need := q.expected()
+	need := move.Imports
 	for {
 		if err := q.require(need); err != nil {
 			return nil, cmp.Or(newLoader(cfg).load(), err) // what is wrong without the requirements is more important
@@ -58,13 +58,6 @@ func Run(cfg Config) (*Result, error) {
 		}
 		if err != nil || len(r.Changed) == 0 || q.dir == "" {
 			return r, err
-		}
-		if q.have[move.ManagerPath] && !r.Plan.NeedsManagers() { // nothing imports it
-			defer func(dir string) { _ = os.RemoveAll(dir) }(q.dir)
-			q = &requirements{cfg: cfg, have: map[string]bool{}}
-			if err := q.require(move.Imports); err != nil || q.dir == "" {
-				return r, err
-			}
 		}
 		return r, q.add(r)
 	}
