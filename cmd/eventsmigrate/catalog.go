@@ -19,7 +19,7 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	var format, check, tags string
 	var update, lines bool
 	set := flag.NewFlagSet("eventsmigrate catalog", flag.ContinueOnError)
-	set.StringVar(&format, "format", "", "markdown or json; the default is that of the name of the file, or markdown")
+	set.StringVar(&format, "format", "markdown", "markdown or json")
 	set.StringVar(&check, "check", "", "compare the catalogue with a `file`, and print the difference")
 	set.BoolVar(&update, "update", false, "write the file of -check")
 	set.BoolVar(&lines, "lines", false, "print line numbers")
@@ -31,13 +31,8 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	if update && check == "" {
 		return fail(errors.New("-update needs -check, which names the file"))
 	}
-	if format == "" {
-		if format = formats[filepath.Ext(check)]; format == "" {
-			return fail(fmt.Errorf("the name %s does not tell the format: set -format, or use the extension .md or .json", check))
-		}
-	}
-	render := renderers[format]
-	if render == nil {
+	render, ok := renderers[format]
+	if !ok {
 		return fail(fmt.Errorf("unknown -format=%s: want markdown or json", format))
 	}
 	programs, packages, err := driver.LoadProgram(driver.Config{Patterns: set.Args(), Tags: tags})
@@ -78,9 +73,7 @@ func runCatalog(args []string, stdout, stderr io.Writer) int {
 	return exitOK
 }
 
-// formats are the formats of files, by extension.
-var formats = map[string]string{"": "markdown", ".md": "markdown", ".json": "json"}
-
+// renderers are the formats.
 var renderers = map[string]func(*catalog.Catalog) ([]byte, error){
 	"markdown": func(c *catalog.Catalog) ([]byte, error) { return c.Markdown(), nil },
 	"json":     (*catalog.Catalog).JSON,

@@ -129,7 +129,6 @@ func TestCatalogBadInput(t *testing.T) {
 	}{
 		{nil, "no packages"},
 		{[]string{"-format=xml", "./catalog"}, "unknown -format=xml"},
-		{[]string{"-check=events.txt", "./catalog"}, "does not tell the format"},
 		{[]string{"-update", "./catalog"}, "-update needs -check"},
 		{[]string{"./catalog", "-lines"}, "-lines follows the packages"},
 		{[]string{"./does/not/exist"}, "do not load"},

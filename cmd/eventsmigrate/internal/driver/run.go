@@ -92,7 +92,7 @@ func (l *loader) move() (*Result, error) {
 	blocked := map[token.Pos]string{}
 	for round := range maxRounds {
 		plan := p.Plan(l.cfg.Options, blocked)
-		if plan.NeedsManagers() {
+		if plan.Managers {
 			if err := l.provides(move.ManagerPath); err != nil {
 				return nil, err
 			}

@@ -235,7 +235,7 @@ func (n *names) choose() {
 var alternatives = map[string]string{
 	eventsPath:  "eventseries",
 	dropInPath:  "compatrecord",
-	managerPath: "eventsruntime",
+	ManagerPath: "eventsruntime",
 	compatPath:  "eventscompat",
 }
 

@@ -17,7 +17,7 @@ const (
 	projectPath = "github.com/eventseries/eventseries"
 	eventsPath  = projectPath + "/events"
 	compatPath  = projectPath + "/compat"
-	managerPath = projectPath + "/controllerruntime"
+	ManagerPath = projectPath + "/controllerruntime" // of managers and clusters whose recorders emit series
 	dropInPath  = projectPath + "/compat/record"
 	klogPath    = "k8s.io/klog/v2"
 	runtimePath = "k8s.io/apimachinery/pkg/runtime"

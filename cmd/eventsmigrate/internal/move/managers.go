@@ -170,7 +170,7 @@ func (p *Program) reached(pkg *types.Package) map[string]bool {
 // not become those of events.k8s.io, for which its role may not suffice.
 func (pl *planner) planCreations() {
 	for _, m := range sorted(pl.Program, pl.creations) {
-		if !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, managerPath+".") || pl.wrapped(m) {
+		if !pl.gives(m, false) && !pl.gives(m, true) || strings.HasPrefix(m.name, ManagerPath+".") || pl.wrapped(m) {
 			continue
 		}
 		var series bool
@@ -212,7 +212,7 @@ func ShutsDown(files []*ast.File, info *types.Info) bool {
 
 // wrapped reports whether the function that creates a manager wraps it.
 func (pl *planner) wrapped(m *creation) bool {
-	return slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(o *creation) bool { return o.name == managerPath+".Wrap" && o.fun != nil && o.fun == m.fun })
+	return slices.ContainsFunc(slices.Collect(maps.Values(pl.creations)), func(o *creation) bool { return o.name == ManagerPath+".Wrap" && o.fun != nil && o.fun == m.fun })
 }
 
 // whyStays returns the reason for which a manager or a cluster stays, or "". It reports
@@ -273,7 +273,7 @@ func (pl *planner) ownBroadcaster(o *option) bool {
 		return false
 	}
 	fn, ok := ObjectOf(o.file.Pkg.Info, call.Fun).(*types.Func)
-	return ok && fn.Pkg() != nil && (isLegacyPath(fn.Pkg().Path()) || fn.Pkg().Path() == compatPath || fn.Pkg().Path() == managerPath)
+	return ok && fn.Pkg() != nil && (isLegacyPath(fn.Pkg().Path()) || fn.Pkg().Path() == compatPath || fn.Pkg().Path() == ManagerPath)
 }
 
 // options returns the literal of the options of a manager, or nil.
@@ -284,9 +284,6 @@ func (m *creation) options() *ast.CompositeLit {
 	lit, _ := m.call.Args[1].(*ast.CompositeLit)
 	return lit
 }
-
-// NeedsManagers reports whether the result of a move imports [ManagerPath].
-func (p *Plan) NeedsManagers() bool { return p.managers }
 
 // moveCreations writes the edits of managers and clusters. Those that stay are in the report
 // of origins.
@@ -316,10 +313,10 @@ func (pl *planner) moveCreations() {
 		if m.by == "NewCluster" {
 			before = m.call.Args[0]
 		}
-		pl.edit(m.file, m.expr.Pos(), m.expr.End(), m.call.Lparen, qualify(managerPath)+m.by)
+		pl.edit(m.file, m.expr.Pos(), m.expr.End(), m.call.Lparen, qualify(ManagerPath)+m.by)
 		pl.edit(m.file, before.End(), before.End(), m.call.Lparen, ", nil")
 		pl.note(m.call.Pos(), "manager", Moved, "controllerruntime.%s", m.by)
-		pl.plan.managers = true
+		pl.plan.Managers = true
 	}
 }
 

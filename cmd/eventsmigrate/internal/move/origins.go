@@ -141,7 +141,7 @@ func (pl *planner) reportOrigins() {
 		pl.note(first, "manager", Decide, "nothing here creates the manager: unless it is from controllerruntime.NewManager or Wrap, its recorders are those of client-go")
 	}
 	pl.moveClients()
-	pl.plan.swap[recordPath] = !pl.plan.Stock && len(stays) == 0 || pl.plan.managers || len(pl.broadcasters) > 0 ||
+	pl.plan.swap[recordPath] = !pl.plan.Stock && len(stays) == 0 || pl.plan.Managers || len(pl.broadcasters) > 0 ||
 		slices.ContainsFunc(pl.created, func(m *creation) bool { return m.why == "" })
 	for at, moves := range pl.counted {
 		if (moves || users[at]) && !stays[at] && !unclear[at] {

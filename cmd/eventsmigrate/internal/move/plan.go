@@ -60,8 +60,9 @@ type Plan struct {
 	Others int
 	// Group reports whether the program writes events of events.k8s.io.
 	Group bool
+	// Managers reports whether the result imports [ManagerPath].
+	Managers bool
 
-	managers  bool            // the result imports ManagerPath
 	swap      map[string]bool // the imports of client-go whose replacement has an effect
 	edits     map[*File][]edit
 	constants map[*File][]*todo

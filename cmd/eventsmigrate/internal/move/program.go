@@ -233,10 +233,6 @@ func (f *File) isTest() bool { return f.Test || strings.HasSuffix(f.Name, "_test
 // at returns an offset in Src.
 func (f *File) at(pos token.Pos) int { return int(pos) - f.offset }
 
-// ManagerPath is the package with the managers and clusters whose recorders emit series.
-// The result of a move imports it if the program creates one that moves.
-const ManagerPath = managerPath
-
 // Imports are the packages that the result of a move can import, apart from [ManagerPath].
 var Imports = []string{eventsPath, compatPath, dropInPath}
 
