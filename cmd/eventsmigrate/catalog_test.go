@@ -120,23 +120,3 @@ func copyStubs(t *testing.T, packages ...string) string {
 	}
 	return dir
 }
-
-func TestCatalogBadInput(t *testing.T) {
-	t.Chdir("testdata")
-	for _, c := range []struct {
-		args []string
-		want string
-	}{
-		{nil, "no packages"},
-		{[]string{"-format=xml", "./catalog"}, "unknown -format=xml"},
-		{[]string{"-update", "./catalog"}, "-update needs -check"},
-		{[]string{"./catalog", "-lines"}, "-lines follows the packages"},
-		{[]string{"./does/not/exist"}, "do not load"},
-	} {
-		var stdout, stderr bytes.Buffer
-		assert.Equal(t, exitBadInput, runCatalog(c.args, &stdout, &stderr), "%v", c.args)
-		assert.Contains(t, stderr.String(), c.want, "%v", c.args)
-		assert.Equal(t, 1, strings.Count(stderr.String(), "\n"), "one line: %s", stderr.String())
-		assert.Empty(t, stdout.String())
-	}
-}

@@ -36,9 +36,6 @@ func main() {
 	if isVetTool(os.Args[1:]) {
 		unitchecker.Main(analyzers.Lint)
 	}
-	if len(os.Args) > 1 && os.Args[1] == "catalog" {
-		os.Exit(runCatalog(os.Args[2:], os.Stdout, os.Stderr))
-	}
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -55,6 +52,9 @@ type flags struct {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "catalog" {
+		return runCatalog(args[1:], stdout, stderr)
+	}
 	fail := func(err error) int { return badInput(stderr, err) }
 	var f flags
 	set := flag.NewFlagSet("eventsmigrate", flag.ContinueOnError)

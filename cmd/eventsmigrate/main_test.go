@@ -274,71 +274,62 @@ func TestAnalyzers(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	module := copyStubs(t, "order/generated")
-	t.Chdir(filepath.Join("testdata", "stubs"))
+	stubs, err := filepath.Abs(filepath.Join("testdata", "stubs"))
+	require.NoError(t, err)
 	dir := t.TempDir()
-	invalid, lower, broken := filepath.Join(dir, "invalid"), filepath.Join(dir, "lower"), filepath.Join(dir, "broken")
-	require.NoError(t, os.WriteFile(invalid, []byte("- a list\n"), 0o600))
-	require.NoError(t, os.WriteFile(lower, []byte("Created: create\n"), 0o600))
-	twice, documents := filepath.Join(dir, "twice"), filepath.Join(dir, "documents")
-	require.NoError(t, os.WriteFile(twice, []byte("Created: Create\nCreated: Make\n"), 0o600))
-	require.NoError(t, os.WriteFile(documents, []byte("Created: Create\n---\nMade: Make\n"), 0o600))
-	require.NoError(t, os.Mkdir(broken, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(broken, "go.mod"), []byte("module example.com/broken\n\ngo 1.26.0\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(broken, "a.go"), []byte("package broken\n\nvar a int = \"\"\n"), 0o600))
+	in := func(name string) string { return filepath.Join(dir, name) }
+	module := copyStubs(t, "order/generated")
+	out, code := start(t, module, "go", "mod", "edit", "-droprequire="+root)
+	require.Zero(t, code, out)
+	require.NoError(t, os.CopyFS(in("module"), os.DirFS(module)))
+	require.NoError(t, os.CopyFS(in("workspace"), os.DirFS(module)))
+	for name, src := range map[string]string{
+		"invalid": "- a list\n", "lower": "Created: create\n", "twice": "Created: Create\nCreated: Make\n", "documents": "Created: Create\n---\nMade: Make\n",
+		"broken/go.mod": "module example.com/broken\n\ngo 1.26.0\n", "broken/a.go": "package broken\n\nvar a int = \"\"\n", "empty/README.md": "", "workspace/go.work": "go 1.26.0\n\nuse .\n",
+		"missing/go.mod": "module example.com/missing\n\ngo 1.26.0\n\nrequire example.com/api v1.0.0\n\nreplace example.com/api => ./api\n",
+		"missing/a.go":   "package missing\n\nimport _ \"example.com/api\"\n", "module/order/generated/code_test.go": "package generated\n\nfunc init() { undefined(); missing() }\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(in(name)), 0o700))
+		require.NoError(t, os.WriteFile(in(name), []byte(src), 0o600))
+	}
 	for _, c := range []struct {
+		dir  string
 		args []string
 		want string
 	}{
-		{[]string{"-to=nowhere", "./..."}, "unknown -to=nowhere"},
-		{[]string{"-to", "record"}, "no packages"},
-		{[]string{"-nonsense", "./..."}, "-nonsense"},
-		{[]string{"-fix", "-diff", "./..."}, "exclude each other"},
-		{[]string{"-actions=/does/not/exist", "./..."}, "/does/not/exist"},
-		{[]string{"-actions=" + invalid, "./..."}, "want lines such as"},
-		{[]string{"-actions=" + lower, "./..."}, `the action "create" of the reason Created`},
-		{[]string{"-actions=" + twice, "./..."}, `"Created" already defined`},
-		{[]string{"-actions=" + documents, "./..."}, "want one document"},
-		{[]string{"./...", "-fix"}, "-fix follows the packages"},
-		{[]string{"-tags=a b", "./does/not/exist"}, "do not load"},
-		{[]string{"./does/not/exist"}, "do not load"},
+		{stubs, nil, "no packages"},
+		{stubs, []string{"-to=nowhere", "./..."}, "unknown -to=nowhere"},
+		{stubs, []string{"-to", "record"}, "no packages"},
+		{stubs, []string{"-nonsense", "./..."}, "-nonsense"},
+		{stubs, []string{"-fix", "-diff", "./..."}, "exclude each other"},
+		{stubs, []string{"-actions=/does/not/exist", "./..."}, "/does/not/exist"},
+		{stubs, []string{"-actions=" + in("invalid"), "./..."}, "want lines such as"},
+		{stubs, []string{"-actions=" + in("lower"), "./..."}, `the action "create" of the reason Created`},
+		{stubs, []string{"-actions=" + in("twice"), "./..."}, `"Created" already defined`},
+		{stubs, []string{"-actions=" + in("documents"), "./..."}, "want one document"},
+		{stubs, []string{"./...", "-fix"}, "-fix follows the packages"},
+		{stubs, []string{"-tags=a b", "./does/not/exist"}, "do not load"},
+		{in("broken"), []string{"./..."}, "a.go:3"},
+		// Only the user knows which module of a workspace needs it.
+		{in("workspace"), []string{"-diff", "./order/..."}, "run go get " + root + "@v0.0.0: only you know"},
+		// It did not compile without the requirements either.
+		{in("module"), []string{"./order/..."}, "generated/code_test.go:3:15: undefined: undefined\n"},
+		// The module of an import is missing, as in a copy from the module cache.
+		{in("missing"), []string{"./..."}, "replacement directory ./api does not exist"},
+		{in("empty"), []string{"./..."}, "go.mod"},
+		{stubs, []string{"catalog"}, "no packages"},
+		{stubs, []string{"catalog", "-format=xml", "."}, "unknown -format=xml"},
+		{stubs, []string{"catalog", "-update", "."}, "-update needs -check"},
+		{stubs, []string{"catalog", "./does/not/exist"}, "do not load"},
 	} {
+		t.Chdir(c.dir)
 		var stdout, stderr bytes.Buffer
 		assert.Equal(t, exitBadInput, run(c.args, &stdout, &stderr), "%v", c.args)
 		assert.Contains(t, stderr.String(), c.want, "%v", c.args)
+		assert.NotContains(t, stderr.String(), "with what the result needs")
 		assert.Equal(t, 1, strings.Count(stderr.String(), "\n"), "one line: %s", stderr.String())
 		assert.Empty(t, stdout.String())
 	}
-	t.Chdir(broken)
-	var stdout, stderr bytes.Buffer
-	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "a.go:3")
-
-	// A program that does not compile did not compile without the requirements either.
-	require.NoError(t, os.WriteFile(filepath.Join(module, "order", "generated", "code_test.go"), []byte("package generated\n\nfunc init() { undefined(); missing() }\n"), 0o600))
-	out, code := start(t, module, "go", "mod", "edit", "-droprequire="+root)
-	require.Zero(t, code, out)
-	t.Chdir(module)
-	stderr.Reset()
-	assert.Equal(t, exitBadInput, run([]string{"./order/..."}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "code_test.go:3:15: undefined: undefined\n")
-	assert.NotContains(t, stderr.String(), "what the result needs")
-
-	// The module of an import is missing, as in a copy from the module cache.
-	missing := filepath.Join(dir, "missing")
-	require.NoError(t, os.Mkdir(missing, 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(missing, "go.mod"),
-		[]byte("module example.com/missing\n\ngo 1.26.0\n\nrequire example.com/api v1.0.0\n\nreplace example.com/api => ./api\n"), 0o600))
-	require.NoError(t, os.WriteFile(filepath.Join(missing, "a.go"), []byte("package missing\n\nimport _ \"example.com/api\"\n"), 0o600))
-	t.Chdir(missing)
-	stderr.Reset()
-	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "replacement directory ./api does not exist")
-
-	t.Chdir(t.TempDir())
-	stderr.Reset()
-	assert.Equal(t, exitBadInput, run([]string{"./..."}, &stdout, &stderr))
-	assert.Contains(t, stderr.String(), "go.mod")
 }
 
 // Either all files change or none, and a link stays one.
@@ -469,15 +460,6 @@ func TestFix(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o640), info.Mode().Perm())
 	assertMoved(t, dir, name, "-related", "./eventseries/...")
-
-	// Only the user knows which module of a workspace needs it.
-	dir = copyStubs(t, "eventseries/variants")
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.work"), []byte("go 1.26.0\n\nuse .\n"), 0o600))
-	out, code = start(t, dir, "go", "mod", "edit", "-droprequire="+root)
-	require.Zero(t, code, out)
-	out, code = start(t, dir, name, "-diff", "./eventseries/...")
-	assert.Equal(t, exitBadInput, code, out)
-	assert.Contains(t, out, "run go get "+root+"@v0.0.0: only you know")
 }
 
 // root is the path of the module that the result of a move imports.
@@ -502,38 +484,22 @@ func TestFixAddsModule(t *testing.T) {
 	assertMoved(t, dir, name, "./programs/...")
 }
 
-// GOFLAGS=-mod=mod, which programs with a vendor directory need, lets the go command change
-// go.mod when it loads a package. Only -fix may do that.
+// go.mod stays without -fix, although GOFLAGS=-mod=mod, which programs with a vendor directory need,
+// lets the go command change it, and if nothing moves, although the result could have needed a module.
 func TestGoModStays(t *testing.T) {
-	name := command(t)
-	dir := copyStubs(t, "eventseries/variants")
 	t.Setenv("GOFLAGS", "-mod=mod")
-	out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
-	require.Zero(t, code, out)
-	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	require.NoError(t, err)
-	out, code = start(t, dir, name, "-to=record", "./...")
-	assert.NotEqual(t, exitBadInput, code, out)
-	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	require.NoError(t, err)
-	assert.True(t, bytes.Equal(before, after), "%s", after)
-}
-
-// If nothing moves, go.mod stays, although the result could have needed a module.
-func TestFixOfNothing(t *testing.T) {
-	t.Parallel()
-	name := command(t)
-	dir := copyStubs(t, "order/generated")
-	out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
-	require.Zero(t, code, out)
-	before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	require.NoError(t, err)
-	out, code = start(t, dir, name, "-fix", "./order/...")
-	assert.NotEqual(t, exitBadInput, code, out)
-	assert.Contains(t, out, "places in this package: the file is generated")
-	after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-	require.NoError(t, err)
-	assert.Equal(t, string(before), string(after))
+	for pkg, args := range map[string][]string{"eventseries/variants": {"-to=record", "./..."}, "order/generated": {"-fix", "./order/..."}} {
+		dir := copyStubs(t, pkg)
+		out, code := start(t, dir, "go", "mod", "edit", "-droprequire="+root)
+		require.Zero(t, code, out)
+		before, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		require.NoError(t, err)
+		out, code = start(t, dir, command(t), args...)
+		assert.NotEqual(t, exitBadInput, code, out)
+		after, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		require.NoError(t, err)
+		assert.Equal(t, string(before), string(after), out)
+	}
 }
 
 // assertMoved asserts that a moved module has no errors, and that a second run of the tool changes
@@ -551,21 +517,19 @@ func TestFixIndirect(t *testing.T) {
 	name := command(t)
 	const imports = "package indirect\n\nimport (\n\t\"k8s.io/client-go/tools/record\"\n\n\t\"example.com/testdata/eventseries-outside/between\"\n)\n\n"
 	for _, c := range []struct {
-		target, extra, want string
-		code                int
+		extra, want string
+		code        int
 	}{
-		{"eventseries", imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls", exitOK},
+		{imports + "func keep(record.EventRecorder) {}\n\nfunc init() { keep(between.New().Recorder) }\n", "4 of 4 calls", exitOK},
 		// The plan does not understand this, but the type-check does.
-		{"eventseries", imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert", exitLeft},
+		{imports + "type same struct{ Recorder record.EventRecorder }\n\nvar _ = same(*between.New())\n", "does not compile: cannot convert", exitLeft},
 	} {
 		dir := copyStubs(t, "eventseries/options", "eventseries-outside/between", "eventseries-outside/indirect", "eventseries-outside/farther", "eventseries-outside/inner")
-		if c.extra != "" {
-			require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
-		}
-		out, code := start(t, dir, name, "-fix", "-to="+c.target, "./eventseries/...")
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "eventseries-outside", "indirect", "extra.go"), []byte(c.extra), 0o600))
+		out, code := start(t, dir, name, "-fix", "./eventseries/...")
 		assert.Equal(t, c.code, code, out)
 		assert.Contains(t, out, c.want)
-		out, code = start(t, dir, name, "-diff", "-to="+c.target, "./eventseries/...")
+		out, code = start(t, dir, name, "-diff", "./eventseries/...")
 		assert.Equal(t, c.code, code, out)
 		assert.Empty(t, out)
 	}
