@@ -34,15 +34,13 @@ func (l *linter) guards(call *ast.CallExpr, reason ast.Expr, stack []ast.Node) {
 		}
 		for j, s := range list {
 			guard, ok := s.(*ast.IfStmt)
-			within := ok && i+1 < len(stack) && guard.Body == stack[i+1]
-			switch {
-			case !ok || !l.asks(guard.Cond, true) && (guard.Init == nil || !l.asks(guard.Init, true)):
-			case within && l.onlyEmits(guard.Body.List), !within && leaves(guard) && (l.isGiven(reason) || l.onlyEmits(list[j+1:])):
+			if !ok || !l.asks(&ast.IfStmt{Init: guard.Init, Cond: guard.Cond, Body: new(ast.BlockStmt)}, true) {
+				continue
+			}
+			within := i+1 < len(stack) && guard.Body == stack[i+1]
+			if within && l.onlyEmits(guard.Body.List) || guard.End() < call.Pos() && leaves(guard) && (l.isGiven(reason) || l.onlyEmits(list[j+1:])) {
 				l.Reportf(call.Pos(), "a cache or a rate limiter decides what reaches the recorder: counts of the Event contain only that, so remove it (docs/migration.md#caches-and-rate-limiters-around-the-recorder)")
 				return
-			}
-			if i+1 < len(stack) && s == stack[i+1] {
-				break
 			}
 		}
 	}
@@ -108,7 +106,7 @@ func (l *linter) asks(within ast.Node, deeper bool) bool {
 				continue
 			}
 			answer := f.Signature().Results().At(f.Signature().Results().Len() - 1).Type()
-			if types.Identical(answer, types.Typ[types.Bool]) && (isMemory(f) || deeper && f.Pkg() == l.Pkg && l.asks(l.declarationOf(f), false)) {
+			if types.Identical(answer, types.Typ[types.Bool]) && (isMemory(f) || deeper && l.asks(l.declarationOf(f), false)) {
 				return true
 			}
 		case *ast.IndexExpr:
