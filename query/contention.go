@@ -119,7 +119,7 @@ func (s spans) follow(i *Item) {
 		case other.first < i.Last.UnixMicro():
 			known.Insert(other.reason)
 		case other.reason == own.reason || !known.Has(other.reason):
-			i.Followed, i.State = time.UnixMicro(other.first), series.Unknown
+			i.setFollowed(time.UnixMicro(other.first))
 			return
 		}
 	}
@@ -142,6 +142,9 @@ func (s spans) contend(i *Item) {
 		i.setContended(time.UnixMicro(until))
 	}
 }
+
+// setFollowed makes a series Unknown that is Ongoing on its own.
+func (i *Item) setFollowed(at time.Time) { i.Followed, i.State = at, series.Unknown }
 
 func (i *Item) setContended(at time.Time) {
 	if i.Contended = at; !i.At.After(i.quietAt()) {

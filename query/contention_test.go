@@ -357,6 +357,7 @@ func TestListOfFollowed(t *testing.T) {
 		ended := NewReader(clients, options)
 		quiet := Query{Namespaces: []string{"shop"}, States: []series.State{series.Quiet}}
 		assert.Equal(t, []string{"ended"}, names(t, Sort(ended.List(t.Context(), quiet), ByState, 0)))
+		startWatch(t, ended, quiet).expect("Added ended 3", "Synced")
 		item, err := ended.Get(t.Context(), "shop", "ended")
 		require.NoError(t, err)
 		assert.Equal(t, series.Quiet, item.State)

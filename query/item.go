@@ -72,13 +72,19 @@ type Item struct {
 	// are then as close as possible to what the recorder meant.
 	Problem error
 
-	encoded packed // Event, if it has been encoded
+	written time.Time // when tools/events wrote the count; zero if the managed fields do not tell
+	encoded []byte    // Event, if it has been encoded
 }
 
 // FromEvent returns an Event of any recorder as a series, with its state at a given
 // time. The table in the package documentation says how. It never fails: see
 // [Item.Problem]. The result keeps event.
 func FromEvent(event *eventsv1.Event, at time.Time) *Item {
+	return newItem(event, at, writtenAt(event))
+}
+
+// newItem is [FromEvent] with the managed fields apart.
+func newItem(event *eventsv1.Event, at, written time.Time) *Item {
 	n := normalize(event)
 	s, err := series.FromEvent(&n.event)
 	if err != nil { // normalize leaves nothing to reject
@@ -86,7 +92,7 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 		n.problem("%v", err)
 	}
 	s.First, s.Last, s.Count = n.first, n.last, n.count
-	item := &Item{Series: *s, Event: event, At: at, Stated: n.stated}
+	item := &Item{Series: *s, Event: event, At: at, Stated: n.stated, written: written}
 	if item.ahead() {
 		n.problem("the last time %s is in the future", n.last.UTC().Format(time.RFC3339Nano))
 	}
@@ -100,28 +106,15 @@ func FromEvent(event *eventsv1.Event, at time.Time) *Item {
 		said = series.Ongoing
 	}
 	item.setState(said, n.heartbeat)
-	if at := item.writtenAt(); item.Recorder == ToolsEvents && item.unconfirmed() && at.Sub(item.Last) >= series.FinishAfter && !at.After(item.At) {
-		item.restore(series.Quiet, time.Time{}) // it was the last write of tools/events to the series
+	if item.Recorder == ToolsEvents && item.unconfirmed() && written.Sub(item.Last) >= series.FinishAfter && !written.After(at) {
+		item.State, item.NextWrite = series.Quiet, time.Time{} // it was the last write of tools/events to the series
 	}
 	return item
 }
 
-// restore sets a state that does not follow from the Event without managed fields and other Events.
-// because is Followed or Contended.
-func (i *Item) restore(state series.State, because time.Time) {
-	if i.State == series.Ongoing {
-		i.Followed = because
-	} else {
-		i.Contended = because
-	}
-	if i.State = state; state == series.Quiet {
-		i.NextWrite = time.Time{}
-	}
-}
-
 // writtenAt returns when the recorder wrote the count, as far as the managed fields tell.
-func (i *Item) writtenAt() (at time.Time) {
-	for _, m := range i.Event.ManagedFields {
+func writtenAt(event *eventsv1.Event) (at time.Time) {
+	for _, m := range event.ManagedFields {
 		if m.Time != nil && m.FieldsV1 != nil && bytes.Contains(m.FieldsV1.Raw, []byte(`"f:series"`)) && m.Time.After(at) {
 			at = m.Time.Time
 		}

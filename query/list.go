@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -210,13 +211,17 @@ func restartToken(err error) string {
 func (r *Reader) item(q *Query, event *eventsv1.Event) *Item {
 	own := *event
 	own.SetGroupVersionKind(eventKind) // which Events in a list lack
-	at := q.At
-	if at.IsZero() {
-		at = r.opts.Clock.Now()
-	}
-	item := FromEvent(&own, at)
+	item := FromEvent(&own, r.at(q))
 	if !r.opts.ManagedFields {
 		own.ManagedFields = nil
 	}
 	return item
+}
+
+// at returns the time to which states of a query refer now.
+func (r *Reader) at(q *Query) time.Time {
+	if q.At.IsZero() {
+		return r.opts.Clock.Now()
+	}
+	return q.At
 }

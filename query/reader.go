@@ -5,7 +5,6 @@ import (
 	"errors"
 	"iter"
 	"sync/atomic"
-	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,8 +13,6 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/utils/clock"
-
-	"github.com/eventseries/eventseries/series"
 )
 
 // DefaultPageSize is the page size of lists, as in kubectl.
@@ -113,17 +110,12 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 		}
 		l := &lister{reader: r, query: &q, progress: r.opts.OnProgress}
 		known := make(spans)
-		type deferred struct {
-			event packed
-			at    time.Time
-			state series.State
-		}
-		var undecided []deferred
+		var undecided []packed
 		objects := sets.New[Object]()
 		err = l.run(ctx, requests, func(item *Item) bool {
 			known.add(item)
 			if q.undecided(item) {
-				undecided = append(undecided, deferred{pack(item), item.At, item.State})
+				undecided = append(undecided, pack(item))
 				objects.Insert(item.subject())
 				return true
 			}
@@ -139,9 +131,8 @@ func (r *Reader) List(ctx context.Context, q Query) iter.Seq2[*Item, error] {
 			return
 		}
 		for i := range undecided {
-			item := FromEvent(undecided[i].event.unpack(), undecided[i].at)
-			item.restore(undecided[i].state, time.Time{})
-			item.encoded, undecided[i] = undecided[i].event, deferred{} // free the memory as soon as possible
+			item := undecided[i].unpack()
+			undecided[i] = packed{} // free the memory as soon as possible
 			if known.settle(item); q.Matches(item) && !yield(item, nil) {
 				return
 			}

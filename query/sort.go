@@ -93,11 +93,9 @@ func Sort(items iter.Seq2[*Item, error], order Order, limit int) iter.Seq2[*Item
 func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare func(a, b K) int, limit int) iter.Seq2[*Item, error] {
 	return func(yield func(*Item, error) bool) {
 		type entry struct {
-			key         K
-			n           int // position in items
-			event       packed
-			at, because time.Time // because is Followed or Contended
-			state       series.State
+			key  K
+			n    int // position in items
+			item packed
 		}
 		var entries []entry
 		sort := func() {
@@ -113,7 +111,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 				yield(nil, err)
 				return
 			}
-			entries = append(entries, entry{key(item), n, pack(item), item.At, latest(item.Followed, item.Contended), item.State})
+			entries = append(entries, entry{key(item), n, pack(item)})
 			n++
 			if limit > 0 && len(entries) >= 2*max(limit, minSort) {
 				sort()
@@ -121,8 +119,7 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 		}
 		sort()
 		for i := range entries {
-			item := FromEvent(entries[i].event.unpack(), entries[i].at)
-			item.restore(entries[i].state, entries[i].because)
+			item := entries[i].item.unpack()
 			entries[i] = entry{} // free the memory as soon as possible
 			if !yield(item, nil) {
 				return
@@ -134,25 +131,39 @@ func SortBy[K any](items iter.Seq2[*Item, error], key func(*Item) K, compare fun
 // minSort bounds how often [SortBy] sorts to drop what is beyond a small limit.
 const minSort = 64
 
-// packed is an Event in about a third of its memory.
-type packed []byte
+// packed is an item in about a third of its memory. The zero value is none.
+type packed struct {
+	event                []byte
+	at, written, because time.Time // because is Followed or Contended
+}
 
 func pack(item *Item) packed {
-	if item.encoded != nil {
-		return item.encoded
+	p := packed{item.encoded, item.At, item.written, latest(item.Followed, item.Contended)}
+	if p.event != nil {
+		return p
 	}
 	data, err := item.Event.Marshal()
 	if err != nil { // only custom types can fail
 		panic(fmt.Sprintf("query: encode event %s/%s: %v", item.Namespace, item.Name, err))
 	}
-	return data
+	p.event = data
+	return p
 }
 
-func (p packed) unpack() *eventsv1.Event {
+func (p packed) unpack() *Item {
 	event := &eventsv1.Event{}
-	if err := event.Unmarshal(p); err != nil {
+	if err := event.Unmarshal(p.event); err != nil {
 		panic(fmt.Sprintf("query: decode an event: %v", err))
 	}
 	event.SetGroupVersionKind(eventKind)
-	return event
+	item := newItem(event, p.at, p.written)
+	item.encoded = p.event
+	switch {
+	case p.because.IsZero():
+	case item.State == series.Ongoing:
+		item.setFollowed(p.because)
+	default:
+		item.setContended(p.because)
+	}
+	return item
 }

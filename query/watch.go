@@ -106,7 +106,7 @@ type known struct {
 	matched bool
 	state   series.State // when it was judged last
 	due     time.Time    // when time alone changes something; zero if it does not
-	event   packed       // if matched, or if due is not zero
+	item    packed       // if matched, or if due is not zero
 }
 
 func (w *watcher) run(ctx context.Context, requests []request) error {
@@ -205,7 +205,7 @@ func (w *watcher) expire(ctx context.Context) bool {
 		if k == nil || !k.due.Equal(d.at) {
 			continue
 		}
-		item := w.reader.item(w.query, k.event.unpack())
+		item := w.now(k)
 		w.settle(ctx, item)
 		var both ChangeType
 		switch item.State {
@@ -256,9 +256,9 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 	case !matches:
 		change.Type = ""
 	}
-	k.matched, k.state, k.event = matches, item.State, nil
+	k.matched, k.state, k.item = matches, item.State, packed{}
 	if matches || !k.due.IsZero() {
-		k.event = pack(item)
+		k.item = pack(item)
 	}
 	return change.Type == "" || w.yield(change)
 }
@@ -297,14 +297,14 @@ func (w *watcher) decide(ctx context.Context) error {
 	names := slices.SortedFunc(maps.Keys(undecided), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 	objects := sets.New[Object]()
 	for _, name := range names {
-		objects.Insert(w.reader.item(w.query, undecided[name].event.unpack()).subject())
+		objects.Insert(w.now(undecided[name]).subject())
 	}
 	if err := w.reader.complete(ctx, w.query, w.spans, objects); err != nil {
 		return err
 	}
 	for _, name := range names {
 		k := undecided[name]
-		item := w.reader.item(w.query, k.event.unpack())
+		item := w.now(k)
 		w.spans.settle(item)
 		w.plan(k, name, item)
 		if !w.judge(k, item, Modified) {
@@ -327,6 +327,13 @@ func (w *watcher) settle(ctx context.Context, item *Item) {
 		return
 	}
 	w.spans.settle(item)
+}
+
+// now returns a known series as it is on its own at this time.
+func (w *watcher) now(k *known) *Item {
+	p := k.item
+	p.at, p.because = w.reader.at(w.query), time.Time{}
+	return p.unpack()
 }
 
 // put yields what is new about an Event that exists.
@@ -354,7 +361,7 @@ func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) 
 		}
 		w.settle(ctx, item)
 	} else if w.query.undecided(item) {
-		w.undecided[name], k.event = k, pack(item)
+		w.undecided[name], k.item = k, pack(item)
 		return true
 	}
 	w.plan(k, name, item)
@@ -366,10 +373,10 @@ func (w *watcher) follow(item *Item) bool {
 	for _, s := range slices.Clone(w.spans[subjectOf(item)]) {
 		name := types.NamespacedName{Namespace: item.Namespace, Name: s.name}
 		k := w.known[name]
-		if k == nil || k.state != series.Ongoing || k.event == nil {
+		if k == nil || k.state != series.Ongoing || k.item.event == nil {
 			continue
 		}
-		other := w.reader.item(w.query, k.event.unpack())
+		other := w.now(k)
 		if w.spans.settle(other); other.Followed.IsZero() {
 			continue
 		}
@@ -397,11 +404,11 @@ func (w *watcher) remove(item *Item) bool {
 // forget yields that a known Event is gone.
 func (w *watcher) forget(name types.NamespacedName) bool {
 	k := w.known[name]
-	if k.event == nil {
+	if k.item.event == nil {
 		delete(w.known, name)
 		return true
 	}
-	return w.remove(w.reader.item(w.query, k.event.unpack()))
+	return w.remove(w.now(k))
 }
 
 // complete yields that the Events that a list of a request does not contain are gone.
