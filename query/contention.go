@@ -192,7 +192,7 @@ func (i *Item) subject() Object {
 
 // complete reads the Events about the objects of undecided items that q does not select.
 func (r *Reader) complete(ctx context.Context, q *Query, known spans, objects sets.Set[Object]) error {
-	all := len(q.Reasons) != 1 && len(q.Types) != 1 && q.FieldSelector == "" && q.LabelSelector == "" && (q.Role == Regarding || !q.RelatedByLabel)
+	all := len(q.Reasons) != 1 && len(q.Types) != 1 && q.FieldSelector == "" && q.LabelSelector == ""
 	if all || len(objects) == 0 {
 		return nil
 	}

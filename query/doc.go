@@ -82,10 +82,9 @@
 // it in the source only.
 //
 // The server selects states by label as far as that loses nothing: for Ongoing, it
-// leaves out Events that say Finished or Unknown, and returns those without a label. It
-// selects related objects by label only for [Query.RelatedByLabel], because other
-// recorders write no such label. Otherwise, the client selects: by related object,
-// instance, Node, action, time, API group, state, and by fields with several values.
+// leaves out Events that say Finished or Unknown, and returns those without a label.
+// Otherwise, the client selects: by related object, instance, Node, action, time, API
+// group, state, and by fields with several values.
 // [Query.FieldSelector] and [Query.LabelSelector] are for the server.
 //
 // Events about a cluster-scoped object are in the namespaces default or kube-system.

@@ -82,7 +82,7 @@ func FuzzSelectors(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fieldSelector, labelSelector, kind, name, uid, namespace, reason string) {
 		for role := RegardingOrRelated; role <= Related; role++ {
 			q := Query{
-				FieldSelector: fieldSelector, LabelSelector: labelSelector, Role: role, RelatedByLabel: true,
+				FieldSelector: fieldSelector, LabelSelector: labelSelector, Role: role,
 				Objects: []Object{{Kind: kind, Name: name, UID: types.UID(uid), Namespace: namespace}}, Reasons: []string{reason}, Controllers: []string{name},
 				States: []series.State{series.Ongoing},
 			}

@@ -263,19 +263,6 @@ func (i *Item) Stale() bool {
 	return i.State == series.Unknown && !i.StaleAt.IsZero() && i.At.After(i.StaleAt)
 }
 
-// Container returns the name of the container of a Pod that the Event is about. It is
-// empty if the Event is about something else.
-func (i *Item) Container() string { return containerOf(i.Key.Regarding.FieldPath) }
-
-// containerOf returns the name in a field path such as "spec.containers{app}".
-func containerOf(fieldPath string) string {
-	_, name, ok := strings.Cut(fieldPath, "{")
-	if !ok {
-		return ""
-	}
-	return strings.TrimSuffix(name, "}")
-}
-
 // Node returns the name of the Node that the Event comes from or is about, as far as it
 // tells: the regarding Node, the host of a legacy source, the instance of a kubelet or a
 // kube-proxy, or the related Node. Otherwise, it is empty.

@@ -87,7 +87,7 @@ func TestQueries(t *testing.T) {
 		newEvent(named("shop", "a2"), about("Pod", "shop", "a", "u2"), reported("", "c", "Pulled"), legacy(2, 0, time.Minute), reported("", "c", "Pulled")),
 		newEvent(named("shop", "b1"), about("PersistentVolumeClaim", "shop", "b", "u3"), related("Pod", "shop", "a", "u1"), labeled("Finished"), recurred(2, time.Minute)),
 		newEvent(named("shop", "b2"), about("PersistentVolumeClaim", "shop", "b", "u3"), func(e *eventsv1.Event) { e.Type = "Normal" }, recurred(2, time.Minute)),
-		newEvent(named("other", "preempted"), about("Pod", "other", "x", "u4"), related("Pod", "shop", "a", "u1"), labelRelated("u1")),
+		newEvent(named("other", "preempted"), about("Pod", "other", "x", "u4"), related("Pod", "shop", "a", "u1")),
 		newEvent(named("default", "node1"), about("Node", "", "n1", "n1"), reported("kubelet", "", "Ready"), func(e *eventsv1.Event) { e.ReportingInstance = "kubelet-n1" }),
 		newEvent(named("default", "no namespace"), about("Pod", "", "a", "u5"), reported("x", "", "Evicted")),
 		newEvent(named("kube-system", "node2"), about("Node", "", "n1", "u9"), reported("d", "c", "Drained"), labeled("Unknown"), recurred(2, time.Minute)),
@@ -139,7 +139,6 @@ func TestQueries(t *testing.T) {
 		"another group":         {Query{Objects: []Object{{APIVersion: "apps/v1", Kind: "Pod", Namespace: "shop", Name: "a"}}, Role: Regarding}, []string{"shop|regarding.kind=Pod,regarding.name=a|"}, []string{"a1", "a2"}}, // their apiVersion is empty
 		"related":               {Query{Objects: []Object{pod}, Role: Related}, []string{"||"}, []string{"preempted", "b1"}},
 		"either":                {Query{Objects: []Object{pod1}}, []string{"||"}, []string{"preempted", "a1", "b1"}},
-		"either by label":       {Query{Objects: []Object{pod1}, RelatedByLabel: true}, []string{"shop|regarding.kind=Pod,regarding.name=a,regarding.uid=u1|", "||eventseries.dev/related-uid=u1"}, []string{"a1", "preempted"}},
 		"node":                  {Query{Objects: []Object{node}, Role: Regarding}, []string{"default|regarding.kind=Node,regarding.name=n1|", "kube-system|regarding.kind=Node,regarding.name=n1|"}, []string{"node1", "node2"}},
 		"node by UID":           {Query{Objects: []Object{{Kind: "Node", ClusterScoped: true, Name: "n1", UID: "u9"}}, Role: Regarding}, []string{"default|regarding.kind=Node,regarding.name=n1|", "kube-system|regarding.kind=Node,regarding.name=n1|"}, []string{"node1", "node2"}},
 		"node elsewhere":        {Query{Objects: []Object{node}, Role: Regarding, Namespaces: []string{"shop"}}, nil, nil},
@@ -169,10 +168,6 @@ func TestQueries(t *testing.T) {
 			}
 		})
 	}
-}
-
-func labelRelated(uid string) func(*eventsv1.Event) {
-	return func(e *eventsv1.Event) { metav1.SetMetaDataLabel(&e.ObjectMeta, series.LabelRelatedUID, uid) }
 }
 
 func TestInvalidSelectors(t *testing.T) {

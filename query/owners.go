@@ -27,9 +27,6 @@ type Owners struct {
 	Metadata metadata.Interface
 	// Mapper finds the resource of a kind. It is required.
 	Mapper meta.RESTMapper
-	// Dependents are the kinds in which to search dependents. If nil, they are
-	// [DefaultDependents].
-	Dependents []schema.GroupVersionKind
 	// PageSize is the number of objects per request of a list. If 0, it is
 	// [DefaultPageSize]. If negative, lists have one page.
 	PageSize int64
@@ -150,13 +147,9 @@ func requestError(verb string, mapping *meta.RESTMapping, namespace string, err 
 	return fmt.Errorf("query: cannot %s %s in %s: %w", verb, resource, where(namespace), err)
 }
 
-// eachDependent visits the metadata of all objects of the kinds in Dependents in a namespace.
+// eachDependent visits the metadata of all objects of [DefaultDependents] in a namespace.
 func (o *Owners) eachDependent(ctx context.Context, namespace string, visit func(schema.GroupVersionKind, *metav1.PartialObjectMetadata)) (errs []error) {
-	kinds := o.Dependents
-	if kinds == nil {
-		kinds = DefaultDependents()
-	}
-	for _, kind := range kinds {
+	for _, kind := range DefaultDependents() {
 		mapping, err := o.Mapper.RESTMapping(kind.GroupKind())
 		if meta.IsNoMatchError(err) {
 			continue // the server does not serve it
@@ -224,7 +217,7 @@ const (
 	hashed                 // a hash of the template: a ReplicaSet of a Deployment
 )
 
-// Roots lists the objects of the kinds in Dependents in a namespace, or in all of them if it is
+// Roots lists the objects of [DefaultDependents] in a namespace, or in all of them if it is
 // empty, to find the owners of any object of these kinds. Without the permission to list one of
 // them, it returns what it finds, and a [*PermissionError] for each one that is missing.
 func (o *Owners) Roots(ctx context.Context, namespace string) (*Roots, []error) {

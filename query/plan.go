@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -85,7 +84,7 @@ func (q *Query) plan(byState bool) ([]request, error) {
 	for _, base := range q.objectRequests() {
 		base.userFields = userFields
 		base.onlyCore = slices.ContainsFunc(userFields.Requirements(), func(r fields.Requirement) bool { return r.Field == "source" })
-		base.labels = base.labels.Add(requirementsOf(userLabels)...)
+		base.labels = userLabels
 		if len(q.Reasons) == 1 { // the server knows no alternatives
 			base.fields["reason"] = q.Reasons[0]
 		}
@@ -111,12 +110,8 @@ func (q *Query) plan(byState bool) ([]request, error) {
 // of the objects.
 func (q *Query) objectRequests() []request {
 	var requests []request
-	everything := func(namespace string) request {
-		return request{namespace: namespace, fields: fields.Set{}, labels: labels.NewSelector()}
-	}
-	scan := len(q.Objects) == 0 || len(q.Objects) > maxObjectRequests || q.Role != Regarding && !q.RelatedByLabel
-	if scan {
-		all := everything("")
+	if len(q.Objects) == 0 || len(q.Objects) > maxObjectRequests || q.Role != Regarding {
+		all := request{fields: fields.Set{}}
 		if len(q.Objects) > 0 {
 			all.instead = q.likelyNamespaces()
 		}
@@ -126,18 +121,8 @@ func (q *Query) objectRequests() []request {
 		return []request{all}
 	}
 	for _, o := range q.Objects {
-		if q.Role != Related {
-			for _, namespace := range o.namespaces() {
-				r := everything(namespace)
-				r.fields = o.fields()
-				requests = append(requests, r)
-			}
-		}
-		if q.Role != Regarding && o.UID != "" && len(validation.IsValidLabelValue(string(o.UID))) == 0 {
-			r := everything("")
-			r.labels = r.labels.Add(requirement(series.LabelRelatedUID, selection.Equals, string(o.UID)))
-			r.instead = q.likelyNamespaces()
-			requests = append(requests, r)
+		for _, namespace := range o.namespaces() {
+			requests = append(requests, request{namespace: namespace, fields: o.fields()})
 		}
 	}
 	return requests
@@ -217,7 +202,7 @@ func spread(requests []request, namespaces []string) []request {
 func distinct(requests []request) []request {
 	seen := sets.New[string]()
 	return slices.DeleteFunc(requests, func(r request) bool {
-		id := strings.Join([]string{r.namespace, selectorOf(r.fields).String(), r.labels.String()}, "\x00")
+		id := r.namespace + "\x00" + selectorOf(r.fields).String()
 		had := seen.Has(id)
 		seen.Insert(id)
 		return had
@@ -266,11 +251,6 @@ func requirement(key string, op selection.Operator, values ...string) labels.Req
 		panic(err)
 	}
 	return *r
-}
-
-func requirementsOf(s labels.Selector) []labels.Requirement {
-	requirements, _ := s.Requirements()
-	return requirements
 }
 
 // options returns the selectors of a request for a group.

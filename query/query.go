@@ -24,11 +24,6 @@ type Query struct {
 	// Role is the role that the objects have in the Events. The zero value is
 	// [RegardingOrRelated].
 	Role Role
-	// RelatedByLabel finds the Events in which an object with a UID is the related one by
-	// the label [series.LabelRelatedUID], by which the server selects. It reads as many
-	// Events as without, and returns few. Only the recorder of this project writes the
-	// label. An object without UID is not found as the related one.
-	RelatedByLabel bool
 	// Controllers are the values of [Item.Controller].
 	Controllers []string
 	// Instances are the instances that reported the Events: see [Item.ReportedBy]. With
@@ -69,7 +64,7 @@ const (
 	// Regarding is the object that the Event is about. The server selects by it.
 	Regarding
 	// Related is the second object of the Event. The server cannot select by it, so
-	// the Reader lists all Events, unless [Query.RelatedByLabel] is set.
+	// the Reader lists all Events.
 	Related
 )
 
@@ -111,7 +106,7 @@ func (o Object) Matches(ref series.Reference) bool {
 	return !ref.IsZero() &&
 		(o.UID == "" || o.UID == ref.UID || isNode(ref.Kind, o.Kind) && string(ref.UID) == ref.Name && o.Name == ref.Name) &&
 		(o.Name == "" || o.Name == ref.Name) &&
-		(o.Container == "" || o.Container == containerOf(ref.FieldPath)) &&
+		(o.Container == "" || strings.HasSuffix(ref.FieldPath, "{"+o.Container+"}")) &&
 		(o.Kind == "" || o.Kind == ref.Kind) &&
 		(o.Namespace == "" || o.Namespace == ref.Namespace) &&
 		(!o.ClusterScoped || ref.Namespace == "") &&
