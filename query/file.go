@@ -47,22 +47,19 @@ func ReadEvents(r io.Reader) ([]eventsv1.Event, error) {
 	data, err := contentOf(r)
 	f := &eventFile{others: make(map[string]int)}
 	f.fail(err)
-	if bytes.Contains(data, []byte("==== START logs for container ")) {
+	if bytes.Contains(data, []byte("==== START logs")) {
 		data = logs.ReplaceAll(data, nil)
 	}
-	rest := data
-	for _, place := range separator.FindAllIndex(data, -1) {
-		f.addDocument(rest[:len(rest)-len(data)+place[0]])
-		rest = data[place[1]:]
+	begin := 0
+	for _, place := range append(separator.FindAllIndex(data, -1), []int{len(data), len(data)}) {
+		f.addDocument(data[begin:place[0]])
+		begin = place[1]
 	}
-	f.addDocument(rest)
 	const want = "want the output of kubectl get events -o json or -o yaml"
 	switch {
-	case f.failed > 0 && len(f.events) == 0:
+	case f.err != nil && len(f.events) == 0:
 		return nil, fmt.Errorf("query: read events: %w: %s", f.err, want)
-	case f.failed > 1:
-		return f.events, fmt.Errorf("query: read events: %w (the first of %d errors)", f.err, f.failed)
-	case f.failed > 0:
+	case f.err != nil:
 		return f.events, fmt.Errorf("query: read events: %w", f.err)
 	case len(f.events) == 0 && !f.isEmpty:
 		return nil, fmt.Errorf("query: %w, but %s: %s", ErrNoEvents, f.contents(data), want)
@@ -85,18 +82,14 @@ func contentOf(r io.Reader) ([]byte, error) {
 	head, _ := buffered.Peek(512) // an error returns
 	kind := http.DetectContentType(head)
 	switch {
-	case len(head) > 262 && string(head[257:262]) == "ustar":
-		return nil, errors.New("a tar archive: unpack it, and pass its directory")
 	case kind == "application/x-gzip":
 		unpacked, err := gzip.NewReader(buffered)
 		if err != nil {
 			return nil, err
 		}
 		return contentOf(unpacked)
-	case strings.Contains(kind, "utf-16"): // PowerShell writes it
-		return nil, errors.New("UTF-16: convert it to UTF-8")
-	case !strings.HasPrefix(kind, "text/"):
-		return nil, fmt.Errorf("a binary file (%s): want JSON or YAML, or a file that gzip has compressed", kind)
+	case !strings.HasSuffix(kind, "charset=utf-8"): // an archive, or UTF-16 of PowerShell
+		return nil, fmt.Errorf("no text in UTF-8 (%s), and not compressed with gzip", kind)
 	}
 	data, err := io.ReadAll(buffered)
 	return bytes.TrimPrefix(data, []byte("\ufeff")), err
@@ -108,17 +101,9 @@ type eventFile struct {
 	others  map[string]int // objects that are no Events, by kind
 	isEmpty bool           // a list of Events is empty
 	err     error          // the first one
-	failed  int
 }
 
-func (f *eventFile) fail(err error) {
-	if err == nil {
-		return
-	}
-	if f.failed++; f.err == nil {
-		f.err = err
-	}
-}
+func (f *eventFile) fail(err error) { f.err = cmp.Or(f.err, err) }
 
 // contents says what a file without Events contains.
 func (f *eventFile) contents(data []byte) string {
@@ -131,9 +116,6 @@ func (f *eventFile) contents(data []byte) string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(f.others)) {
 		kinds = append(kinds, fmt.Sprintf("%d %s", f.others[kind], kind))
-	}
-	if len(kinds) > 3 {
-		kinds = append(kinds[:3], fmt.Sprintf("%d other kinds", len(kinds)-3))
 	}
 	return strings.Join(kinds, ", ")
 }
@@ -157,7 +139,7 @@ func (f *eventFile) addDocument(data []byte) {
 			continue
 		}
 		f.add(value, metav1.TypeMeta{})
-		rest = bytes.TrimLeft(rest[decoder.InputOffset():], ", \t\r\n")
+		rest = bytes.TrimSpace(rest[decoder.InputOffset():])
 	}
 	if isJSON || len(bytes.TrimSpace(data)) == 0 {
 		return
