@@ -72,8 +72,11 @@ func (k *kubelet) items(at time.Duration) []*Item {
 	return all
 }
 
+// loop returns the occurrences of some events until a time.
+type loop func(r *rand.Rand, end time.Duration) []occurrence
+
 // every returns the occurrences of an event at about equal intervals.
-func every(gap time.Duration, reason, container string) func(*rand.Rand, time.Duration) []occurrence {
+func every(gap time.Duration, reason, container string) loop {
 	return func(r *rand.Rand, end time.Duration) (all []occurrence) {
 		for at := rand01(r, gap); at < end; at += gap + rand01(r, gap/20) {
 			all = append(all, occurrence{at, reason, container})
@@ -84,7 +87,7 @@ func every(gap time.Duration, reason, container string) func(*rand.Rand, time.Du
 
 // backOff returns those of a container that runs for 5 seconds: the kubelet reports the back-off
 // at each sync.
-func backOff(container string) func(*rand.Rand, time.Duration) []occurrence {
+func backOff(container string) loop {
 	return func(r *rand.Rand, end time.Duration) (all []occurrence) {
 		wait := 10 * time.Second
 		for at := rand01(r, time.Minute); at < end; at += 5 * time.Second {
@@ -105,15 +108,14 @@ func rand01(r *rand.Rand, d time.Duration) time.Duration { return time.Duration(
 func TestLoopsThatShareATokenBucket(t *testing.T) {
 	workload.Large(t)
 	const runs, end, recently = 4, 3 * time.Hour, 6 * time.Minute
-	for name, loops := range map[string][]func(*rand.Rand, time.Duration) []occurrence{
+	for name, loops := range map[string][]loop{
 		"one back-off":                       {backOff("a")},
 		"two containers in back-off":         {backOff("a"), backOff("b")},
 		"back-off and an unready sidecar":    {backOff("a"), every(10*time.Second, "Unhealthy", "b")},
-		"readiness and liveness":             {every(10*time.Second, "Unhealthy", "a"), every(10*time.Second, "Unhealthy", "b")},
 		"FailedMount and unready containers": {every(2*time.Minute, "FailedMount", ""), every(10*time.Second, "Unhealthy", "b")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			looks, alone, settled, followed := 0, 0, 0, 0
+			looks, alone, settled := 0, 0, 0
 			for run := range runs {
 				r := rand.New(rand.NewPCG(uint64(run), 47))
 				var all []occurrence
@@ -128,34 +130,28 @@ func TestLoopsThatShareATokenBucket(t *testing.T) {
 						k.emit(t, all[0])
 						last[occurrence{0, all[0].reason, all[0].container}] = all[0].at
 					}
+					over := at > end+22*time.Minute
 					items := k.items(at)
 					Settle(items)
 					for _, item := range items {
 						single := FromEvent(item.Event, item.At)
 						assert.Equal(t, single.State == series.Ongoing, item.State == series.Ongoing || !item.Followed.IsZero())
+						if over {
+							assert.Equal(t, item.Count > 1, item.State == series.Quiet, "%s after %s: %s", item.Key.Reason, at, item.State)
+						}
 						looks++
-						if !item.Followed.IsZero() {
-							followed++
-						}
-						if at-last[occurrence{0, item.Key.Reason, item.Key.Regarding.FieldPath}] > recently {
-							continue
-						}
-						if single.State == series.Quiet {
+						recurs := at-last[occurrence{0, item.Key.Reason, item.Key.Regarding.FieldPath}] <= recently
+						if recurs && single.State == series.Quiet {
 							alone++
 						}
-						if item.State == series.Quiet {
+						if recurs && item.State == series.Quiet || !item.Followed.IsZero() {
 							settled++
-						}
-					}
-					if at > end+22*time.Minute {
-						for _, item := range items {
-							assert.Equal(t, item.Count > 1, item.State == series.Quiet, "%s after %s: %s", item.Key.Reason, at, item.State)
 						}
 					}
 				}
 			}
-			t.Logf("%d looks: %.1f %% falsely Quiet on their own, %.1f %% with their siblings, %d followed", looks, 100*float64(alone)/float64(looks), 100*float64(settled)/float64(looks), followed)
-			assert.LessOrEqual(t, settled+followed, looks/100)
+			t.Logf("%d looks: %.1f %% falsely Quiet on their own, %.1f %% with their siblings", looks, 100*float64(alone)/float64(looks), 100*float64(settled)/float64(looks))
+			assert.LessOrEqual(t, settled, looks/100)
 			if len(loops) > 1 {
 				assert.Greater(t, alone, looks/50, "the test has no contention")
 			}
@@ -207,16 +203,7 @@ func TestListOfLoopsThatShareATokenBucket(t *testing.T) {
 
 	// A watch decides when its first lists are complete.
 	reader = NewReader(s.start(t), Options{Clock: clocktesting.NewFakePassiveClock(t0.Add(60 * m))})
-	for q, want := range map[string][]string{
-		"Warning": {"Added a.old 30", "Added b.held 30", "Added c.live 90", "Added d.new 90", "Added e.other 30", "Added f.component 30", "Synced"},
-		"":        {"Synced"},
-	} {
-		query := Query{Types: []string{"Warning"}}
-		if q == "" {
-			query.States = []series.State{series.Finished}
-		}
-		startWatch(t, reader, query).expect(want...)
-	}
+	startWatch(t, reader, Query{Types: []string{"Warning"}}).expect("Added a.old 30", "Added b.held 30", "Added c.live 90", "Added d.new 90", "Added e.other 30", "Added f.component 30", "Synced")
 	w := startWatch(t, reader, Query{States: []series.State{series.Unknown}, Reasons: []string{"BackOff"}})
 	w.expect("Added a.old 30", "Synced")
 	s.putLegacy("g.more", "BackOff", 31, 2*m, 6*m)
