@@ -42,7 +42,6 @@ func TestCompletion(t *testing.T) {
 		{[]string{"--for", "pod/web-0"}, []string{"pod/web-0"}},
 		{[]string{"--controller", ""}, []string{"example.com/test"}},
 		{[]string{"--instance", "te"}, []string{"test-1"}},
-		{[]string{"--controller", "other", "--instance", ""}, nil},
 		{[]string{"--node", ""}, []string{"worker-3"}},
 		{[]string{"top", "--reason", ""}, []string{"Tested"}},
 		{[]string{"top", "con"}, []string{"controllers"}},

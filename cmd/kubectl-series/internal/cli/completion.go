@@ -40,7 +40,7 @@ func completeFlags(e *environment, root *cobra.Command) {
 		"group-by":   fixed(group.All()...),
 		"for":        completeObjects(e),
 		"controller": e.completeValues((*query.Item).Controller),
-		"instance":   e.completeInstances,
+		"instance":   e.completeValues(func(i *query.Item) string { return i.Key.ReportingInstance }),
 		"node":       e.completeValues((*query.Item).Node),
 		"reason":     e.completeValues(func(i *query.Item) string { return i.Event.Reason }),
 		"action":     e.completeValues(func(i *query.Item) string { return i.Event.Action }),
@@ -147,17 +147,6 @@ func (e *environment) completeValues(of func(*query.Item) string) completion {
 		}
 		return sets.List(values), cobra.ShellCompDirectiveNoFileComp
 	}
-}
-
-// completeInstances completes an instance of the controllers that the caller chose.
-func (e *environment) completeInstances(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-	controllers, _ := c.Flags().GetStringSlice("controller") // which each command with --instance has
-	return e.completeValues(func(i *query.Item) string {
-		if len(controllers) > 0 && !slices.Contains(controllers, i.Controller()) {
-			return ""
-		}
-		return i.Key.ReportingInstance
-	})(c, args, prefix)
 }
 
 // completeEvents completes the name of an Event, with a description.

@@ -172,7 +172,7 @@ func description(c *query.Chain) []field {
 		{name: "Controller", value: text.Clean(i.Controller())},
 		{name: "Node", value: text.Clean(i.Node())},
 		{name: "Instance", value: text.Clean(cmp.Or(e.ReportingInstance, e.DeprecatedSource.Host))},
-		{name: "Recorder", value: recorder(i.Recorder)},
+		{name: "Recorder", value: string(i.Recorder)},
 		{name: "First", value: instant(i.First, i.At)},
 		{name: "Last", value: instant(i.Last, i.At)},
 		{name: "Count", value: text.AtLeast(fmt.Sprint(i.Count), i.LowerBound())},
@@ -294,19 +294,6 @@ func rate(i *query.Item) string {
 		return ""
 	}
 	return fmt.Sprintf("%s (%d times in %s)", text.Rate(i.Rate()), i.Count, text.Duration(i.Last.Sub(i.First)))
-}
-
-func recorder(r query.Recorder) string {
-	switch r {
-	case query.ToolsEvents:
-		return "client-go tools/events, or a similar one"
-	case query.ToolsRecord:
-		return "client-go tools/record (legacy), or a similar one"
-	case query.Other:
-		return "another one, without times of occurrences"
-	default:
-		return string(r)
-	}
 }
 
 // reference formats an object in full.

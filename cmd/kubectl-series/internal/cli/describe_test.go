@@ -113,7 +113,7 @@ Related:         <none>
 Controller:      kubelet
 Node:            worker-3
 Instance:        worker-3
-Recorder:        client-go tools/record (legacy), or a similar one
+Recorder:        tools/record
 First:           2026-11-22 06:50:00 UTC (10m ago)
 Last:            2026-11-22 06:59:00 UTC (60s ago)
 Count:           19+

@@ -131,7 +131,7 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 	// The reader knows where Events about the objects are.
 	q.Objects, err = e.objects(ctx, targets, namespace)
 	if unknown := (*unknownKindError)(nil); errors.As(err, &unknown) {
-		err = e.explain(ctx, unknown, targets[0], chosen, at)
+		err = e.explain(ctx, unknown, targets[0], at)
 	}
 	return q, namespace, err
 }

@@ -324,7 +324,7 @@ func parseSorter(value string) (sorter, error) {
 		return func(yield func(*query.Item, error) bool) {
 			for item, err := range query.SortBy(items, key, sortKey.compare, limit) {
 				if err == nil && !known {
-					item, err = nil, fmt.Errorf("--sort-by %q: no series has this field%s; see -o json", value, fieldOfSeries(value))
+					item, err = nil, fmt.Errorf("--sort-by %q: no series has this field: see -o json", value)
 				}
 				if !yield(item, err) || err != nil {
 					return
@@ -332,21 +332,6 @@ func parseSorter(value string) (sorter, error) {
 			}
 		}
 	}, nil
-}
-
-// fieldOfSeries returns the name that a field of an Event has in a series, as a part of a sentence.
-func fieldOfSeries(path string) string {
-	for _, name := range []struct{ event, series string }{
-		{"lastTimestamp", "lastObservedTime"}, {"series.lastObservedTime", "lastObservedTime"}, {"deprecatedLastTimestamp", "lastObservedTime"},
-		{"firstTimestamp", "firstObservedTime"}, {"eventTime", "firstObservedTime"}, {"deprecatedFirstTimestamp", "firstObservedTime"},
-		{"involvedObject", "regarding"}, {"message", "note"}, {"series.count", "count"}, {"deprecatedCount", "count"},
-		{"source.component", "reportingController"}, {"reportingComponent", "reportingController"}, {"source.host", "node"},
-	} {
-		if rest, ok := strings.CutPrefix(strings.Trim(path, "{.}"), name.event); ok && (rest == "" || rest[0] == '.') {
-			return fmt.Sprintf(": did you mean %q", "."+name.series+rest)
-		}
-	}
-	return ""
 }
 
 // sortKey is the value of a JSONPath expression: a number, or another value as text.

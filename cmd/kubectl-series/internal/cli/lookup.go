@@ -46,42 +46,19 @@ func (e *environment) named(ctx context.Context, name string, namespaces []strin
 	return e.choose(name, found, at)
 }
 
-// explain returns the error for the first argument, which is no kind: the objects that Events mention
-// under this name, or where it looked for them.
-func (e *environment) explain(ctx context.Context, unknown *unknownKindError, first target, namespaces []string, at time.Time) error {
+// explain returns the error for the first argument, which is no kind: how to name the object that Events
+// mention under this name.
+func (e *environment) explain(ctx context.Context, unknown *unknownKindError, first target, at time.Time) error {
 	if first.name != "" && !first.listed { // KIND/NAME
 		return unknown
 	}
-	t := newTarget("", unknown.name)
-	where := "in any namespace"
-	if len(namespaces) > 0 {
-		where = "in the namespace " + text.Clean(namespaces[0])
-	}
-	for _, name := range []string{t.name, strings.ToLower(t.name)} {
-		found, err := e.candidates(ctx, query.Object{Name: name}, namespaces, query.RegardingOrRelated, at)
-		several := first.listed || len(found) > 0 && name == unknown.name // or the caller would have found it
-		if err == nil && len(found) == 0 && len(namespaces) > 0 {
-			found, err = e.candidates(ctx, query.Object{Name: name}, nil, query.RegardingOrRelated, at)
-		}
-		if err != nil || len(found) == 0 {
-			continue
-		}
-		pass := arguments(found[0].object)
-		switch {
-		case several:
-			return fmt.Errorf("%q is no kind (kubectl api-resources), but the name of an object: pass KIND/NAME for each, such as %q", unknown.name, pass)
-		case name != t.name:
-			return fmt.Errorf("no events %s are about %q, but some are about %q: pass %q", where, unknown.name, name, pass)
-		case t.container != "" && found[0].object.Kind == "Pod":
-			return fmt.Errorf("no events %s are about the container %q of %s: pass %q for all containers", where, t.container, t.name, pass)
-		default:
-			return fmt.Errorf("no events %s are about %q, but in %s: pass %q", where, unknown.name, text.Clean(found[0].object.Namespace), pass)
+	name := newTarget("", unknown.name).name
+	for _, name := range []string{name, strings.ToLower(name)} {
+		if found, err := e.candidates(ctx, query.Object{Name: name}, nil, query.RegardingOrRelated, at); err == nil && len(found) > 0 {
+			return fmt.Errorf("%q is no kind (kubectl api-resources): pass KIND/NAME for each object, such as %q", unknown.name, arguments(found[0].object))
 		}
 	}
-	if first.listed {
-		return fmt.Errorf("%q is no kind (kubectl api-resources): want KIND NAME..., or KIND/NAME for each object", unknown.name)
-	}
-	return fmt.Errorf("%q is neither a kind (kubectl api-resources) nor the name of an object that Events mention %s", unknown.name, where)
+	return fmt.Errorf("%q is neither a kind (kubectl api-resources) nor the name of an object that Events mention", unknown.name)
 }
 
 // choose returns the only candidate. If there are several, it prints them, and returns an error.

@@ -12,15 +12,13 @@ import (
 	"github.com/eventseries/eventseries/query"
 )
 
-// Delays before a list shows progress. A line in a file stays, so it takes longer there.
+// When and how often a list shows progress.
 const (
-	terminalDelay = 500 * time.Millisecond
-	terminalEvery = 100 * time.Millisecond
-	fileDelay     = 5 * time.Second
-	fileEvery     = 10 * time.Second
+	progressDelay = 500 * time.Millisecond
+	progressEvery = 100 * time.Millisecond
 )
 
-// progress shows how far a list is: on one line in a terminal, or as a line now and then.
+// progress shows on a line of a terminal how far a list is.
 type progress struct {
 	w        io.Writer
 	terminal bool
@@ -30,16 +28,7 @@ type progress struct {
 }
 
 func newProgress(w io.Writer, c clock.PassiveClock) *progress {
-	p := &progress{w: w, terminal: terminal.Of(w, terminal.Auto).Is, clock: c}
-	p.next = c.Now().Add(p.choose(terminalDelay, fileDelay))
-	return p
-}
-
-func (p *progress) choose(inTerminal, inFile time.Duration) time.Duration {
-	if p.terminal {
-		return inTerminal
-	}
-	return inFile
+	return &progress{w: w, terminal: terminal.Of(w, terminal.Auto).Is, clock: c, next: c.Now().Add(progressDelay)}
 }
 
 func (p *progress) update(now query.Progress) {
@@ -48,17 +37,13 @@ func (p *progress) update(now query.Progress) {
 		return
 	}
 	t := p.clock.Now()
-	if t.Before(p.next) {
+	if !p.terminal || t.Before(p.next) {
 		return
 	}
-	p.next = t.Add(p.choose(terminalEvery, fileEvery))
+	p.next = t.Add(progressEvery)
 	line := "Reading events: " + text.Count(int64(now.Events))
 	if now.Remaining > 0 {
 		line += " of about " + text.Count(int64(now.Events)+now.Remaining)
-	}
-	if !p.terminal {
-		fmt.Fprintln(p.w, line)
-		return
 	}
 	p.shown = true
 	fmt.Fprintf(p.w, "\r\x1b[K%s", line)

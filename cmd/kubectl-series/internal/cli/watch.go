@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -61,8 +63,7 @@ func (l *list) runWatch(ctx context.Context, reader *query.Reader, q query.Query
 // version of the list, the watch begins anew.
 func existing(next func() (query.Change, error, bool)) iter.Seq2[*query.Item, error] {
 	return func(yield func(*query.Item, error) bool) {
-		var items []*query.Item // nil if one has vanished
-		places := make(map[types.NamespacedName]int)
+		items := make(map[types.NamespacedName]*query.Item)
 		for {
 			change, err, ok := next()
 			if err != nil {
@@ -73,20 +74,12 @@ func existing(next func() (query.Change, error, bool)) iter.Seq2[*query.Item, er
 				break
 			}
 			name := types.NamespacedName{Namespace: change.Item.Namespace, Name: change.Item.Name}
-			place, known := places[name]
-			switch gone := change.Type == query.Left || change.Type == query.Deleted; {
-			case known && gone:
-				items[place] = nil
-				delete(places, name)
-			case known:
-				items[place] = change.Item
-			case !gone:
-				places[name] = len(items)
-				items = append(items, change.Item)
+			if items[name] = change.Item; change.Type == query.Left || change.Type == query.Deleted {
+				delete(items, name)
 			}
 		}
-		for _, item := range items {
-			if item != nil && !yield(item, nil) {
+		for _, name := range slices.SortedFunc(maps.Keys(items), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }) {
+			if !yield(items[name], nil) {
 				return
 			}
 		}
