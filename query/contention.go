@@ -47,24 +47,17 @@ func spanOf(i *Item) span {
 	return span{i.First.UnixMicro(), latest(i.First, i.Last).UnixMicro(), i.Name, one(i.Key.Reason), one(i.Key.Regarding.FieldPath), one(i.Key.ReportingInstance), i.Recorder == ToolsRecord}
 }
 
-// is reports whether both spans are those of one Event.
-func (s *span) is(other *span) bool {
-	return s.first == other.first && s.name == other.name && s.reason == other.reason && s.path == other.path
+// compare orders spans by first. Those of one Event are equal.
+func (s span) compare(other span) int {
+	return cmp.Or(cmp.Compare(s.first, other.first), cmp.Compare(s.name, other.name), cmp.Compare(s.reason, other.reason), cmp.Compare(s.path, other.path))
 }
 
-// spans are those of the Events without a state. Those about a subject are in order of first.
+// spans are those of the Events without a state. Those about a subject are in order.
 type spans map[subject][]span
 
 // find returns where the span of an item is, or belongs.
 func (s spans) find(i *Item) (place int, found bool) {
-	of, own := s[subjectOf(i)], spanOf(i)
-	place, _ = slices.BinarySearchFunc(of, own.first, func(a span, first int64) int { return cmp.Compare(a.first, first) })
-	for n := place; n < len(of) && of[n].first == own.first; n++ {
-		if of[n].is(&own) {
-			return n, true
-		}
-	}
-	return place, false
+	return slices.BinarySearchFunc(s[subjectOf(i)], spanOf(i), span.compare)
 }
 
 // add adds the span of an item, or extends it. It returns whether the Event is new.
@@ -115,7 +108,7 @@ func (s spans) follow(i *Item) {
 	known := sets.New[string]()
 	for _, other := range s[subjectOf(i)] {
 		switch {
-		case other.is(&own) || other.path != "" && own.path != "" && other.path != own.path:
+		case other.compare(own) == 0 || other.path != "" && own.path != "" && other.path != own.path:
 		case other.first < i.Last.UnixMicro():
 			known.Insert(other.reason)
 		case other.reason == own.reason || !known.Has(other.reason):

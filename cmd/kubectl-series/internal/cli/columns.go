@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
-	"io"
 	"strconv"
 
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/table"
@@ -65,25 +63,4 @@ func (l *list) row(item *query.Item) []table.Cell {
 	}
 	cell(text.Clean(cmp.Or(item.LastNote, e.Note)))
 	return row
-}
-
-// lines writes lines, and keeps the first error.
-type lines struct {
-	*bufio.Writer
-	err error
-}
-
-func newLines(w io.Writer) *lines { return &lines{Writer: bufio.NewWriter(w)} }
-
-func (l *lines) write(s string) {
-	if l.err == nil {
-		_, l.err = l.WriteString(s)
-	}
-}
-
-func (l *lines) close() error {
-	if l.err != nil {
-		return l.err
-	}
-	return l.Flush()
 }

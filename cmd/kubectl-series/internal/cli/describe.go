@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"fmt"
@@ -83,11 +84,11 @@ func (d *describe) run(ctx context.Context, args []string) error {
 		if i > 0 {
 			fmt.Fprintln(d.Out)
 		}
-		b := newLines(d.Out)
+		b := bufio.NewWriter(d.Out)
 		for _, f := range description(chain) {
-			b.write(f.format(terminal.Of(d.Out, d.colors)))
+			fmt.Fprint(b, f.format(terminal.Of(d.Out, d.colors)))
 		}
-		if err := b.close(); err != nil {
+		if err := b.Flush(); err != nil {
 			return err
 		}
 		if err := timeline.WriteNext(d.Out, d.next(ctx, item)); err != nil {

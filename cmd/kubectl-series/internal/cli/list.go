@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -366,12 +367,12 @@ func printTable(w io.Writer, columns []table.Column, rows [][]table.Cell, t term
 }
 
 func printRows(w io.Writer, layout *table.Layout, rows [][]table.Cell, headers bool) error {
-	b := newLines(w)
+	b := bufio.NewWriter(w)
 	if headers {
-		b.write(layout.Header())
+		fmt.Fprint(b, layout.Header())
 	}
 	for _, row := range rows {
-		b.write(layout.Line(row))
+		fmt.Fprint(b, layout.Line(row))
 	}
-	return b.close()
+	return b.Flush()
 }

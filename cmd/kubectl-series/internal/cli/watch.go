@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"io"
 	"iter"
 	"maps"
 	"slices"
@@ -158,9 +159,8 @@ func (p *watchPrinter) print(change query.Change) error {
 	}
 	switch {
 	case p.printer == nil:
-		b := newLines(p.Out)
-		b.write(p.layout.Line(p.changeRow(change.Type, change.Item)))
-		return b.close()
+		_, err := io.WriteString(p.Out, p.layout.Line(p.changeRow(change.Type, change.Item)))
+		return err
 	case p.watchEvents:
 		return p.printer.PrintChange(p.Out, watchEvent(change.Type), change.Item)
 	default:
