@@ -113,14 +113,12 @@ func TestQueries(t *testing.T) {
 		"namespaces":              {Query{Namespaces: []string{"shop", "other", "shop"}}, []string{"shop||", "other||"}, []string{"a1", "a2", "b1", "b2", "preempted"}},
 		"selectors of the caller": {Query{FieldSelector: "involvedObject.kind=Node", LabelSelector: series.LabelState}, []string{"|regarding.kind=Node|eventseries.dev/state"}, []string{"node2"}},
 		"reason":                  {Query{Reasons: []string{"Failed"}}, []string{"|reason=Failed|", aboutB}, []string{"preempted", "a1", "b1", "b2"}},
-		"reasons":                 {Query{Reasons: []string{"Pulled", "Ready"}}, []string{"||"}, []string{"node1", "a2"}},
 		"type and action":         {Query{Types: []string{"Normal"}, Actions: []string{"Pull"}}, []string{"|type=Normal|", aboutB}, []string{"b2"}},
 		"controller":              {Query{Controllers: []string{"c"}}, []string{"|reportingController=c|", "|reportingController=|"}, []string{"a1", "a2"}},
 		"instance":                {Query{Instances: []string{"n1"}}, []string{"||"}, []string{"node1", "a2"}}, // kubelet-n1, and the host of a source
 		"instances":               {Query{Instances: []string{"kubelet-n1", "c-1", ""}, Namespaces: []string{"default"}}, []string{"default||"}, []string{"no namespace", "node1"}},
 		"component on a machine":  {Query{Controllers: []string{"kubelet"}, Instances: []string{"n1"}}, []string{"|reportingController=kubelet|", "|reportingController=|"}, []string{"node1"}},
 		"Node":                    {Query{Nodes: []string{"n1"}, Reasons: []string{"Ready", "Drained"}}, []string{"||"}, []string{"node1", "node2"}},
-		"controllers":             {Query{Controllers: []string{"c", "kubelet"}}, []string{"||"}, []string{"node1", "a1", "a2"}},
 		"ongoing":                 {Query{States: []series.State{series.Ongoing}}, []string{"||eventseries.dev/state notin (Finished,Unknown)"}, []string{"a1", "a2", "b2"}},
 		"finished":                {Query{States: []series.State{series.Finished}}, []string{"||eventseries.dev/state=Finished"}, []string{"b1"}},
 		"unknown":                 {Query{States: []series.State{series.Unknown}, At: t0.Add(12*time.Minute + 1)}, []string{"||eventseries.dev/state notin (Finished)"}, []string{"node2"}},
@@ -275,46 +273,38 @@ func TestExpiredList(t *testing.T) {
 
 // A server, or a proxy before it, does not understand its own tokens.
 func TestServerThatRepeatsPages(t *testing.T) {
-	type page struct{ events, token string }
 	fresh := 0
-	for name, pages := range map[string]map[string]page{ // by token
-		"the same token":          {"": {"a b", "A"}, "A": {"a b", "A"}},
-		"other pages, same token": {"": {"a b", "A"}, "A": {"c", "A"}},
-		"always another token":    {"": {"a b", "fresh"}},
-		"a cycle":                 {"": {"a", "A"}, "A": {"b", "B"}, "B": {"c", "A"}},
-		"an empty page":           {"": {"a b", "A"}, "A": {"", "A"}},
+	for name, pages := range map[string]map[string]string{ // events and the next token, by token
+		"abA":    {"": "abA", "A": "abA"},
+		"abcA":   {"": "abA", "A": "cA"},
+		"abcABA": {"": "aA", "A": "bB", "B": "cA"},
+		"ab":     {"": "ab"}, // always another token
+		"abAA":   {"": "abA", "A": "A"},
 	} {
 		var warnings []error
 		reader := NewReader(fake.NewClientset(), Options{OnWarning: func(err error) { warnings = append(warnings, err) }})
-		list := func(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-			p, ok := pages[opts.Continue]
+		reader.groups[0].list = func(_ context.Context, _ string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+			page, ok := pages[opts.Continue]
 			if !ok {
-				p = pages[""]
+				page = pages[""]
 			}
-			found := &eventsv1.EventList{ListMeta: metav1.ListMeta{Continue: p.token}}
-			if p.token == "fresh" {
-				fresh++
-				found.Continue = fmt.Sprint(fresh)
-			}
-			for name := range strings.FieldsSeq(p.events) {
-				found.Items = append(found.Items, *newEvent(named("shop", name)))
+			fresh++
+			found := &eventsv1.EventList{ListMeta: metav1.ListMeta{Continue: fmt.Sprint(fresh)}}
+			for _, r := range page {
+				if r < 'a' {
+					found.Continue = string(r)
+				} else {
+					found.Items = append(found.Items, *newEvent(named("shop", string(r))))
+				}
 			}
 			return found, nil
 		}
-		reader.groups[0].list = list
-		want := []string{"a", "b"}
-		if len(pages) == 3 || pages["A"].events == "c" {
-			want = append(want, "c")
-		}
+		want := strings.Split(strings.TrimRight(name, "AB"), "")
 		assert.Equal(t, want, names(t, reader.List(t.Context(), Query{})), name)
 		require.Len(t, warnings, 1, name)
 		assert.EqualError(t, warnings[0], "query: list events in all namespaces: the server repeats pages, so Events can be missing", name)
 		for change, err := range reader.Watch(t.Context(), Query{}) {
-			if err != nil {
-				assert.ErrorContains(t, err, "the server repeats pages", name)
-			} else {
-				assert.Equal(t, Added, change.Type, name)
-			}
+			assert.True(t, err == nil && change.Type == Added || err != nil && strings.Contains(err.Error(), "the server repeats pages"), name)
 		}
 	}
 }

@@ -39,15 +39,11 @@ func TestLoopsOfTheLegacyRecorder(t *testing.T) {
 		quiet time.Duration // after the last occurrence, if the loop ends after five hours
 	}{
 		"default rate limiter of controllers":   {func(int) time.Duration { return max(limiter.When("x"), 1) }, 41 * m},
-		"every 10 s":                            {func(int) time.Duration { return 10 * s }, 11 * m},
 		"every 2 min":                           {func(int) time.Duration { return 2 * m }, 11 * m},
 		"every 5 min":                           {func(int) time.Duration { return 5 * m }, 25 * m},
 		"every 10 min":                          {func(int) time.Duration { return 10 * m }, 41 * m},
-		"every 10 min, 10 % later each time":    {func(n int) time.Duration { return 10*m + time.Duration(n%7)*10*s }, 41 * m},
-		"every 1,000 s":                         {func(int) time.Duration { return 1000 * s }, 41 * m},
 		"bursts of 5 every 10 min":              {func(n int) time.Duration { return max(s, 10*m*time.Duration(max(n%5-3, 0))) }, 16 * m},
 		"crash loop":                            {crashes(5*m, 0), 15*m + 30*s},
-		"crash loop, containers run for 5 s":    {crashes(5*m, 5*s), 15*m + 30*s},
 		"crash loop, containers run for 2 min":  {crashes(5*m, 2*m), 15*m + 30*s},
 		"crash loop, containers run for 10 min": {crashes(5*m, 10*m), 15*m + 30*s},
 		"crash loop, containers run for 12 min": {crashes(10*s, 12*m), 15*m + 30*s},
@@ -83,12 +79,9 @@ func TestWindowOf(t *testing.T) {
 	}{
 		{1, time.Hour, 6 * time.Minute},
 		{2, 0, 6 * time.Minute},
-		{2, -time.Hour, 6 * time.Minute},
 		{2, 10 * time.Minute, 21 * time.Minute},
-		{3, 15 * time.Minute, 21 * time.Minute},
 		{2, time.Hour, 36 * time.Minute},
 		{18, 40 * time.Minute, 36 * time.Minute},
-		{18, 5 * time.Minute, 6 * time.Minute},
 		{22, 20 * time.Minute, 21 * time.Minute},
 		{240, 40 * time.Minute, 6 * time.Minute},
 		{1<<31 - 1, 1<<63 - 1, 6 * time.Minute},
