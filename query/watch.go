@@ -1,7 +1,6 @@
 package query
 
 import (
-	"container/heap"
 	"context"
 	"errors"
 	"iter"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"github.com/eventseries/eventseries/internal/schedule"
 	"github.com/eventseries/eventseries/series"
 )
 
@@ -72,10 +72,8 @@ func (r *Reader) Watch(ctx context.Context, q Query) iter.Seq2[Change, error] {
 			yield(Change{}, err)
 			return
 		}
-		w := &watcher{
-			reader: r, query: &q, known: make(map[types.NamespacedName]*known), spans: make(spans), undecided: make(map[types.NamespacedName]*known),
-			yield: func(c Change) bool { return yield(c, nil) },
-		}
+		w := newWatcher(r, &q, func(c Change) bool { return yield(c, nil) })
+		w.undecided = make(map[types.NamespacedName]*known)
 		if err := w.run(ctx, requests); !errors.Is(err, errStopped) && ctx.Err() == nil {
 			yield(Change{}, err)
 		}
@@ -90,8 +88,8 @@ type watcher struct {
 	lister lister // of the first lists
 	known  map[types.NamespacedName]*known
 	yield  func(Change) bool
-	lists  atomic.Int64 // numbers the lists
-	due    deadlines
+	lists  atomic.Int64           // numbers the lists
+	due    schedule.Queue[*known] // when time alone changes something, after epoch
 	spans  spans
 	// undecided are the Events of the first lists whose states depend on others.
 	undecided map[types.NamespacedName]*known
@@ -105,8 +103,15 @@ type known struct {
 	version string
 	matched bool
 	state   series.State // when it was judged last
-	due     time.Time    // when time alone changes something; zero if it does not
-	item    packed       // if matched, or if due is not zero
+	index   int32        // in due, plus one
+	item    packed       // if matched, or if it is in due
+}
+
+func newWatcher(r *Reader, q *Query, yield func(Change) bool) *watcher {
+	return &watcher{
+		reader: r, query: q, known: make(map[types.NamespacedName]*known), spans: make(spans), yield: yield,
+		due: schedule.NewQueue(func(k *known) *int32 { return &k.index }),
+	}
 }
 
 func (w *watcher) run(ctx context.Context, requests []request) error {
@@ -153,9 +158,8 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	defer timer.Stop()
 	for {
 		timer.Stop()
-		if len(w.due) > 0 {
-			// A series is stale after that time. It can be too far ahead for a Duration.
-			timer.Reset(min(w.due[0].at.Sub(w.reader.opts.Clock.Now()), longestWait) + 1)
+		if w.due.Len() > 0 {
+			timer.Reset(min(w.untilDue(), longestWait) + 1) // a series is stale after that time
 		}
 		select {
 		case <-ctx.Done():
@@ -172,39 +176,18 @@ func (w *watcher) loop(ctx context.Context, notices <-chan notice) error {
 	}
 }
 
-// deadline is when time alone changes a series, or whether it matches.
-type deadline struct {
-	at   time.Time
-	name types.NamespacedName
-}
+// epoch is where the times of the deadlines begin.
+var epoch = time.Unix(0, 0)
 
-// deadlines is a heap. It can contain deadlines that no longer apply, but not many; see
-// watcher.plan.
-type deadlines []deadline
-
-func (d deadlines) Len() int           { return len(d) }
-func (d deadlines) Less(i, j int) bool { return d[i].at.Before(d[j].at) }
-func (d deadlines) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
-
-// Push implements heap.Interface.
-func (d *deadlines) Push(x any) { *d = append(*d, x.(deadline)) }
-
-// Pop implements heap.Interface.
-func (d *deadlines) Pop() any {
-	last := len(*d) - 1
-	x := (*d)[last]
-	*d = (*d)[:last]
-	return x
+// untilDue returns how long it is until time alone changes something. There must be a deadline.
+func (w *watcher) untilDue() time.Duration {
+	return w.due.At(w.due.First()) - w.reader.opts.Clock.Now().Sub(epoch)
 }
 
 // expire yields the series that time has changed.
 func (w *watcher) expire(ctx context.Context) bool {
-	for len(w.due) > 0 && w.reader.opts.Clock.Now().After(w.due[0].at) {
-		d := heap.Pop(&w.due).(deadline)
-		k := w.known[d.name]
-		if k == nil || !k.due.Equal(d.at) {
-			continue
-		}
+	for w.due.Len() > 0 && w.untilDue() < 0 {
+		k := w.due.First()
 		item := w.now(k)
 		w.settle(ctx, item)
 		var both ChangeType
@@ -215,7 +198,7 @@ func (w *watcher) expire(ctx context.Context) bool {
 		default:
 			both = Stale
 		}
-		w.plan(k, d.name, item)
+		w.plan(k, item)
 		if !w.judge(k, item, both) {
 			return false
 		}
@@ -223,25 +206,14 @@ func (w *watcher) expire(ctx context.Context) bool {
 	return true
 }
 
-// spareDeadlines is how many deadlines can exceed twice the number of Events.
-const spareDeadlines = 100
-
-// plan decides when time alone changes something about an item. If an Event changes each
-// second, most deadlines no longer apply, and plan removes them.
-func (w *watcher) plan(k *known, name types.NamespacedName, item *Item) {
-	if k.due = w.query.changesAt(item); k.due.IsZero() {
-		return
+// plan decides when time alone changes something about an item.
+func (w *watcher) plan(k *known, item *Item) {
+	switch due := w.query.changesAt(item); {
+	case !due.IsZero():
+		w.due.Put(k, due.Sub(epoch))
+	case k.index > 0:
+		w.due.Remove(k)
 	}
-	if heap.Push(&w.due, deadline{k.due, name}); len(w.due) <= 2*len(w.known)+spareDeadlines {
-		return
-	}
-	w.due = w.due[:0]
-	for name, k := range w.known {
-		if !k.due.IsZero() {
-			w.due = append(w.due, deadline{k.due, name})
-		}
-	}
-	heap.Init(&w.due)
 }
 
 // judge yields a series if it matches or matched, with a type if both.
@@ -257,7 +229,7 @@ func (w *watcher) judge(k *known, item *Item, both ChangeType) bool {
 		change.Type = ""
 	}
 	k.matched, k.state, k.item = matches, item.State, packed{}
-	if matches || !k.due.IsZero() {
+	if matches || k.index > 0 {
 		k.item = pack(item)
 	}
 	return change.Type == "" || w.yield(change)
@@ -306,7 +278,7 @@ func (w *watcher) decide(ctx context.Context) error {
 		k := undecided[name]
 		item := w.now(k)
 		w.spans.settle(item)
-		w.plan(k, name, item)
+		w.plan(k, item)
 		if !w.judge(k, item, Modified) {
 			return errStopped
 		}
@@ -364,7 +336,7 @@ func (w *watcher) put(ctx context.Context, request int, list int64, item *Item) 
 		w.undecided[name], k.item = k, pack(item)
 		return true
 	}
-	w.plan(k, name, item)
+	w.plan(k, item)
 	return w.judge(k, item, Modified)
 }
 
@@ -380,7 +352,7 @@ func (w *watcher) follow(item *Item) bool {
 		if w.spans.settle(other); other.Followed.IsZero() {
 			continue
 		}
-		w.plan(k, name, other)
+		w.plan(k, other)
 		if !w.judge(k, other, Stale) {
 			return false
 		}
@@ -397,6 +369,9 @@ func (w *watcher) remove(item *Item) bool {
 	}
 	delete(w.known, name)
 	delete(w.undecided, name)
+	if k.index > 0 {
+		w.due.Remove(k)
+	}
 	w.spans.remove(item)
 	return !k.matched || w.yield(Change{Type: Deleted, Item: item})
 }
