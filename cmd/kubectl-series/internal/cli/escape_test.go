@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,37 +46,33 @@ func TestNoCommandPrintsControlCharacters(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "events"+evil+".json")
 	require.NoError(t, os.WriteFile(file, data, 0o600))
 
-	var commands [][]string
-	for _, format := range []string{
-		"", "wide", "json", "yaml", "kyaml", "name", "jsonpath={.items}", "jsonpath-as-json={.items}", "go-template={{.}}", "custom-columns=X:.metadata",
-	} {
-		commands = append(commands, []string{"-o", format}, []string{"timeline", "n" + evil, "-o", format})
-		if format == "" || format == "json" || format == "yaml" {
-			commands = append(commands, []string{"--group-by", "owner", "-o", format}, []string{"--group-by", "node", "-o", format},
-				[]string{"top", "controllers", "reasons", "namespaces", "objects", "actions", "types", "nodes", "-o", format})
-		}
+	commands := []string{
+		"describe 0@ -n s@", "describe 0", "pod/none@", "timeline none@", "--reason R@", "@", "-n @", "-A", "timeline n@", "timeline n@ --follow",
+		"timeline n@ -o html --follow", "timeline n@ -o svg --follow", "timeline n@ -o html --group-by node", "timeline n@ -o svg --group-by node",
 	}
-	for _, format := range []string{"text", "html", "svg"} {
-		commands = append(commands, []string{"timeline", "n" + evil, "--follow", "-o", format}, []string{"timeline", "n" + evil, "--group-by", "node", "-o", format})
+	for _, format := range strings.Fields("wide json yaml kyaml name jsonpath={.items} jsonpath-as-json={.items} go-template={{.}} custom-columns=X:.metadata") {
+		commands = append(commands, "-o "+format, "timeline n@ -o "+format)
 	}
-	for _, args := range [][]string{{"describe"}, {"--for"}, {"--controller"}, {"--instance"}, {"--node"}, {"--reason"}, {"--action"}, {"-n"}, {"pod" + evil, ""}, {"timeline"}} {
-		commands = append(commands, append(append([]string{"__complete"}, args...), ""))
+	for _, format := range []string{"", " -o json", " -o yaml"} {
+		commands = append(commands, "top controllers reasons namespaces objects actions types nodes"+format, "--group-by owner"+format, "--group-by node"+format)
 	}
-	commands = append(commands, []string{"describe", "0" + evil, "-n", "s" + evil}, []string{"describe", "0"}, []string{"pod/none" + evil}, []string{"timeline", "none" + evil},
-		[]string{"--reason", "R" + evil}, []string{evil}, []string{"-n", evil})
+	for _, args := range []string{"describe", "--for", "--controller", "--instance", "--node", "--reason", "--action", "-n", "pod@", "timeline"} {
+		commands = append(commands, "__complete "+args+" EMPTY")
+	}
 	shown := 0
-	for _, args := range commands {
-		with := append([]string{"-f", file}, args...)
-		if args[0] == "__complete" {
-			with = append([]string{"__complete", "-f", file}, args[1:]...)
+	for _, command := range commands {
+		var with []string
+		for _, arg := range strings.Fields(command) {
+			with = append(with, strings.NewReplacer("@", evil, "EMPTY", "").Replace(arg))
 		}
+		with = slices.Insert(with, strings.Count(command, "__complete"), "-f", file)
 		out, errOut := run(with...)
 		if strings.Contains(out, "y") {
 			shown++
 		}
 		for _, r := range out + errOut {
 			if r != '\n' && r != '\t' && (!text.IsPrintable(r) || strings.ContainsRune("\r\v\f\u2028\u2029", r)) {
-				assert.Fail(t, "a control character", "%q of %q", r, args)
+				assert.Fail(t, "a control character", "%q of %q", r, command)
 				break
 			}
 		}

@@ -124,31 +124,22 @@ func (t *Timeline) lines(bars int, times bool) []textLine {
 		}
 	}
 	var lines []textLine
-	if len(t.Groups) == 0 {
-		for i := range t.Rows {
-			r := &t.Rows[i]
-			first, last := t.times(r.First, r.Last)
-			lines = append(lines, textLine{[]table.Cell{
-				{Text: first}, {Text: ago(r.First, last, r.Last)}, {Text: text.AtLeast(fmt.Sprint(r.Count), r.LowerBound())}, {Text: r.draw(bars), Color: r.color()},
-				{Text: r.State.String(), Color: StateColor(r.State)},
-				{Text: cmp.Or(text.Clean(r.Event.Type), text.None), Color: TypeColor(r.Event.Type)},
-				{Text: cmp.Or(text.Clean(r.Event.Reason), text.None)}, {Text: r.object(t.Namespace)},
-				{Text: cmp.Or(r.related(t.Namespace), text.None)}, {Text: cmp.Or(r.note(), text.None)},
-			}, r.note()})
-		}
-		return lines
+	add := func(r *Row, b *bar, first, last time.Time, count, eventType, reason, object, related string) {
+		from, to := t.times(first, last)
+		lines = append(lines, textLine{[]table.Cell{
+			{Text: from}, {Text: ago(first, to, last)}, {Text: count}, {Text: b.draw(bars), Color: b.color()},
+			{Text: b.state.String(), Color: StateColor(b.state)}, {Text: cmp.Or(text.Clean(eventType), text.None), Color: TypeColor(eventType)},
+			{Text: cmp.Or(text.Clean(reason), text.None)}, {Text: object}, {Text: cmp.Or(related, text.None)}, {Text: cmp.Or(r.note(), text.None)},
+		}, r.note()})
 	}
 	for i := range t.Groups {
 		g := &t.Groups[i]
-		first, last := t.times(g.First, g.Last)
-		latest := &g.Rows[0]
-		lines = append(lines, textLine{[]table.Cell{
-			{Text: first}, {Text: ago(g.First, last, g.Last)}, {Text: text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound)}, {Text: g.draw(bars), Color: g.color()},
-			{Text: g.State.String(), Color: StateColor(g.State)},
-			{Text: cmp.Or(text.Clean(g.Type), text.None), Color: TypeColor(g.Type)},
-			{Text: cmp.Or(text.Clean(g.Reason), text.None)}, {Text: g.What()},
-			{Text: text.None}, {Text: cmp.Or(latest.note(), text.None)},
-		}, latest.note()})
+		add(&g.Rows[0], &g.bar, g.First, g.Last, text.AtLeast(fmt.Sprint(g.Occurrences), g.LowerBound), g.Type, g.Reason, g.What(), "")
+	}
+	for i := range t.Rows {
+		if r := &t.Rows[i]; len(t.Groups) == 0 {
+			add(r, &r.bar, r.First, r.Last, text.AtLeast(fmt.Sprint(r.Count), r.LowerBound()), r.Event.Type, r.Event.Reason, r.object(t.Namespace), r.related(t.Namespace))
+		}
 	}
 	return lines
 }
