@@ -49,7 +49,6 @@ func mayHaveHash(name string, first time.Time) bool {
 	return len(suffix) == hashDigits && !isTime
 }
 
-// cutLast cuts a name at its last dot.
 func cutLast(name string) (before, after string) {
 	dot := strings.LastIndexByte(name, '.')
 	return name[:max(dot, 0)], name[dot+1:]

@@ -97,16 +97,11 @@
 //   - A list yields each Event once. Its requests see one version of the server each,
 //     unless the server forgets that version during the list; then the rest of the
 //     pages shows a later one.
-//   - A watch yields each version of an Event at most once, and misses no Event, across
-//     lost connections, restarts of the server, and 410 Gone.
 //   - A list needs the memory of a page, of the times and reasons of all Events without a state, and
 //     of the series that are Ongoing or Quiet although their Events say no state. [Top] needs that of its groups in addition,
 //     and [Sort] about 0.7 kB per Event, or per two Events of its limit.
-//   - Malformed Events do not fail a query: see [Item.Problem].
 //   - The permission to list Events suffices, and for watches that to watch them, in
 //     events.k8s.io or in the core group. A [PermissionError] names what is missing.
-//   - Requests bypass the rate limiter of the client. They are sequential within one
-//     query.
 //
 // # Limitations
 //
@@ -117,9 +112,6 @@
 //   - If a query selects by reason, type, field, or label, it takes another list to tell whether
 //     a series is Ongoing or Quiet if its Event says no state. A watch does not list for those that
 //     are Ongoing: it knows of later Events as far as the query selects them.
-//   - The count and the time of an ongoing series are those of its latest update.
-//   - Between two lists of a watch, an Event can change several times. The watch yields
-//     the latest version.
 //   - If a cluster is restored from a backup, versions start over, and a watch can miss
 //     Events until its connection ends and the server rejects the version.
 //   - Fake clientsets do not select by field. Before client-go v0.36 they return no

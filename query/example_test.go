@@ -46,16 +46,3 @@ func ExampleReader_List() {
 	// BackOff since 11:57:00, 25 times, 0.2 per second
 	// Ongoing at noon, and Unknown after 12:45:00 unless it is updated
 }
-
-func ExampleTop() {
-	reader := query.NewReader(clientset, query.Options{})
-	groups, err := query.Top(reader.List(context.Background(), query.Query{}), query.PerController, query.PerReason)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, g := range groups {
-		fmt.Printf("%v: %d occurrences in %d Event, %.0f %% of them in series\n", g.Values, g.Occurrences, g.Events, 100*g.LoopShare())
-	}
-	// Output:
-	// [kubelet BackOff]: 25 occurrences in 1 Event, 100 % of them in series
-}

@@ -21,7 +21,6 @@ import (
 // a server that restarts denies requests until it knows the roles.
 const deniedPatience = time.Minute
 
-// newBackoff returns the delays between failed attempts to watch or to list.
 func newBackoff() wait.Backoff {
 	return wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 7, Cap: 30 * time.Second}
 }

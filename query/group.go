@@ -166,7 +166,6 @@ func (g *group) denied(verb, namespace string, err error) error {
 	return &PermissionError{Verb: verb, Group: g.resource.Group, Resource: g.resource.Resource, Namespace: namespace, Err: err}
 }
 
-// where names a namespace in a message.
 func where(namespace string) string {
 	if namespace == "" {
 		return "all namespaces"

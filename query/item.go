@@ -213,7 +213,6 @@ func (n *normalized) known(t time.Time) time.Time {
 	return t
 }
 
-// firstSet returns the first time that is not zero.
 func firstSet(times ...time.Time) time.Time {
 	for _, t := range times {
 		if !t.IsZero() {
@@ -223,7 +222,6 @@ func firstSet(times ...time.Time) time.Time {
 	return time.Time{}
 }
 
-// recorderOf returns the kind of recorder that wrote an Event with a key.
 func recorderOf(event *eventsv1.Event, key *series.Key) Recorder {
 	if event.Annotations[series.AnnotationEventTime] != "" {
 		return Eventseries

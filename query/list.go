@@ -187,7 +187,6 @@ func (l *lister) pages(ctx context.Context, g *group, r *request, visit func(*ev
 	}
 }
 
-// identity is what distinguishes an Event from the others of a list.
 func identity(event *eventsv1.Event) string {
 	return event.Namespace + "/" + event.Name + "/" + string(event.UID)
 }

@@ -24,7 +24,6 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// named sets the namespace and the name of an Event and its regarding object.
 func named(namespace, name string) func(*eventsv1.Event) {
 	return func(e *eventsv1.Event) {
 		e.Namespace, e.Name, e.Regarding.Namespace = namespace, name, namespace
@@ -32,7 +31,6 @@ func named(namespace, name string) func(*eventsv1.Event) {
 	}
 }
 
-// about sets the regarding object of an Event.
 func about(kind, namespace, name, uid string) func(*eventsv1.Event) {
 	return func(e *eventsv1.Event) {
 		e.Regarding = corev1.ObjectReference{Kind: kind, Namespace: namespace, Name: name, UID: types.UID(uid)}
@@ -51,7 +49,6 @@ func reported(controller, component, reason string) func(*eventsv1.Event) {
 	}
 }
 
-// names returns the names of all items.
 func names(t *testing.T, items iter.Seq2[*Item, error]) []string {
 	t.Helper()
 	var found []string
@@ -62,7 +59,6 @@ func names(t *testing.T, items iter.Seq2[*Item, error]) []string {
 	return found
 }
 
-// errorOf returns the error of a list, which must be its only result.
 func errorOf(t *testing.T, items iter.Seq2[*Item, error]) error {
 	t.Helper()
 	var failed error

@@ -376,7 +376,6 @@ const (
 	maxPrefix    = 63 - randomLength
 )
 
-// cutSuffix splits a name after its last hyphen.
 func cutSuffix(name string) (prefix, suffix string) {
 	n := strings.LastIndexByte(name, '-') + 1
 	return name[:n], name[n:]

@@ -130,7 +130,6 @@ func (i *Item) Concerns(o Object, role Role) bool {
 // name as UID.
 func isNode(a, b string) bool { return a == "Node" && b == "Node" }
 
-// groupOf returns the group of an apiVersion.
 func groupOf(apiVersion string) string {
 	group, _, hasGroup := strings.Cut(apiVersion, "/")
 	if !hasGroup {
@@ -154,7 +153,6 @@ func (q *Query) Matches(item *Item) bool {
 		q.inTime(item)
 }
 
-// contains reports whether wanted is empty or contains got.
 func contains[T comparable](wanted []T, got T) bool {
 	return len(wanted) == 0 || slices.Contains(wanted, got)
 }

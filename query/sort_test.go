@@ -143,7 +143,6 @@ func manyPages(t testing.TB, events int) *kubernetes.Clientset {
 	return clients
 }
 
-// manyEvent returns an Event of the usual size.
 func manyEvent(i int) *eventsv1.Event {
 	event := newEvent(recurred(int32(2+i*7919%1000), time.Duration(i*104729%1800)*time.Second), labeled("Ongoing"))
 	event.Namespace = fmt.Sprintf("namespace-%02d", i/10000)
@@ -160,7 +159,6 @@ func manyEvent(i int) *eventsv1.Event {
 	return event
 }
 
-// liveBytes returns the memory that is in use after a garbage collection.
 func liveBytes() int {
 	goruntime.GC()
 	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}

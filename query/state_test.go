@@ -12,7 +12,6 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// legacyLoop returns the times at which a loop occurs during some hours.
 func legacyLoop(gap func(n int) time.Duration) []time.Duration {
 	var at []time.Duration
 	for n, now := 0, time.Duration(0); now < 5*time.Hour; n++ {

@@ -24,7 +24,6 @@ const (
 
 type completion = func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective)
 
-// completeFlags completes the values of flags.
 func completeFlags(e *environment, root *cobra.Command) {
 	fixed := func(values ...string) completion {
 		return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
@@ -85,7 +84,6 @@ func printable(complete completion) completion {
 	}
 }
 
-// withPrefix returns the values that begin with a prefix.
 func withPrefix(values []string, prefix string) []string {
 	return slices.DeleteFunc(slices.Clone(values), func(s string) bool { return !strings.HasPrefix(s, prefix) })
 }
@@ -149,7 +147,6 @@ func (e *environment) completeValues(of func(*query.Item) string) completion {
 	}
 }
 
-// completeEvents completes the name of an Event, with a description.
 func completeEvents(e *environment) completion {
 	return func(c *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		var names []string
@@ -214,7 +211,6 @@ func (e *environment) kinds(c *cobra.Command) []string {
 	return sets.List(kinds)
 }
 
-// completeNamespaces completes the namespaces of Events.
 func (e *environment) completeNamespaces(c *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	names := sets.New[string]()
 	e.each(c, "", nil, func(i *query.Item) {
@@ -225,7 +221,6 @@ func (e *environment) completeNamespaces(c *cobra.Command, _ []string, prefix st
 	return sets.List(names), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeConfig completes a name in the kubeconfig.
 func (e *environment) completeConfig(what string) completion {
 	return func(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		config, err := e.flags.ToRawKubeConfigLoader().RawConfig()

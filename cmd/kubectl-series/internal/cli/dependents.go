@@ -146,7 +146,6 @@ func warnings(items []*query.Item, existing map[string]sets.Set[string]) string 
 	return strings.Join(parts, ", ")
 }
 
-// first returns the first n values, and says how many more there are.
 func first(values []string, n int) []string {
 	if len(values) > n {
 		return append(slices.Clip(values[:n]), fmt.Sprintf("%d more", len(values)-n))

@@ -152,7 +152,6 @@ func (f *field) format(t terminal.Terminal) string {
 	return s
 }
 
-// description returns the lines that describe a series.
 func description(c *query.Chain) []field {
 	i := c.Item
 	e := i.Event
@@ -197,7 +196,6 @@ func description(c *query.Chain) []field {
 	return fields
 }
 
-// why returns the state of a series, and the reason for it.
 func why(i *query.Item) string {
 	switch i.State {
 	case series.Ongoing:
@@ -223,7 +221,6 @@ func why(i *query.Item) string {
 	}
 }
 
-// whyUnknown returns why nobody knows whether a series goes on.
 func whyUnknown(i *query.Item) string {
 	switch {
 	case i.Last.IsZero():
@@ -297,7 +294,6 @@ func rate(i *query.Item) string {
 	return fmt.Sprintf("%s (%d times in %s)", text.Rate(i.Rate()), i.Count, text.Duration(i.Last.Sub(i.First)))
 }
 
-// reference formats an object in full.
 func reference(ref series.Reference) string {
 	if ref.IsZero() {
 		return ""
@@ -320,7 +316,6 @@ func reference(ref series.Reference) string {
 	return text.Clean(s)
 }
 
-// note formats a note of several lines.
 func note(name, value string) field {
 	lines := text.Lines(value)
 	if len(lines) == 0 {
@@ -329,7 +324,6 @@ func note(name, value string) field {
 	return field{name: name, value: lines[0], more: lines[1:]}
 }
 
-// pairs formats a map, one entry on each line.
 func pairs(name string, values map[string]string) field {
 	var lines []string
 	for _, k := range slices.Sorted(maps.Keys(values)) {

@@ -14,7 +14,6 @@ import (
 	"github.com/eventseries/eventseries/query"
 )
 
-// message returns an error on one line for people.
 func message(err error) string {
 	var denied *query.PermissionError
 	var failed *url.Error
@@ -39,7 +38,6 @@ func message(err error) string {
 	}
 }
 
-// advice says what to do about an error.
 func advice(err error) string {
 	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) && denied.Resource == "events" {
 		return ": pass -n with a namespace whose Events you may list"
@@ -53,7 +51,6 @@ var fieldLabels = []string{
 	"regarding.apiVersion", "regarding.resourceVersion", "regarding.fieldPath", "reason", "reportingController", "type",
 }
 
-// server returns the part of a URL that identifies the server.
 func server(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

@@ -18,7 +18,6 @@ import (
 	"github.com/eventseries/eventseries/cmd/kubectl-series/internal/text"
 )
 
-// run runs the program offline, and returns what it prints.
 func run(args ...string) (out, errOut string) {
 	var stdout, stderr bytes.Buffer
 	Main(context.Background(), append([]string{"kubectl-series"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr})

@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// write writes a file that was modified at a time.
 func write(t *testing.T, content string, at time.Time, path ...string) string {
 	t.Helper()
 	file := filepath.Join(path...)
@@ -23,7 +22,6 @@ func write(t *testing.T, content string, at time.Time, path ...string) string {
 	return file
 }
 
-// legacyEvent returns an Event of the kubelet that occurred 30 times until a time.
 func legacyEvent(name string, last time.Time) string {
 	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Event","metadata":{"name":%q,"namespace":"shop"},"count":30,"firstTimestamp":%q,"lastTimestamp":%q,"type":"Warning",
 		"reason":"BackOff","involvedObject":{"kind":"Pod","namespace":"shop","name":"web-0"},"source":{"component":"kubelet"}}`,

@@ -136,7 +136,6 @@ func (f *filters) query(ctx context.Context, e *environment, targets []target, a
 	return q, namespace, err
 }
 
-// choices returns values of a flag as they are spelled in valid.
 func choices(flag string, values, valid []string) ([]string, error) {
 	var chosen []string
 	for _, value := range values {
@@ -157,7 +156,6 @@ func stateNames() []string {
 	return all
 }
 
-// names returns values as strings.
 func names[T ~string](values []T) []string {
 	all := make([]string, len(values))
 	for i, value := range values {

@@ -276,7 +276,6 @@ func (l *list) rows(items iter.Seq2[*query.Item, error]) ([][]table.Cell, error)
 	return rows, nil
 }
 
-// others returns the items that are not about the objects.
 func others(items iter.Seq2[*query.Item, error], objects []query.Object) iter.Seq2[*query.Item, error] {
 	return func(yield func(*query.Item, error) bool) {
 		for item, err := range items {
@@ -301,7 +300,6 @@ func (l *list) sample(columns []table.Column, objects []query.Object) []table.Ce
 // sorter sorts items, and returns the first ones if limit is positive.
 type sorter func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error]
 
-// parseSorter returns the sorter of the flag --sort-by.
 func parseSorter(value string) (sorter, error) {
 	if order := strings.ToLower(value); slices.Contains(orders(), order) { // in any case, as the columns are
 		return func(items iter.Seq2[*query.Item, error], limit int) iter.Seq2[*query.Item, error] {
@@ -345,7 +343,6 @@ func (k sortKey) compare(other sortKey) int {
 	return cmp.Or(cmp.Compare(k.number, other.number), cmp.Compare(k.text, other.text))
 }
 
-// keyOf returns the value in an item. ok is false if it has none.
 func keyOf(path *jsonpath.JSONPath, item *query.Item) (key sortKey, ok bool) {
 	values, err := output.Values(path, output.Object(item))
 	if err != nil || len(values) == 0 {

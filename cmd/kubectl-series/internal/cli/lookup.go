@@ -313,7 +313,6 @@ func (e *environment) misspelled(ctx context.Context, q query.Query) string {
 	return " Did you mean " + strings.Join(sets.List(meant), " or ") + "?"
 }
 
-// selecting returns the flags that select among the Events about the objects of a query.
 func selecting(q query.Query) []string {
 	var flags []string
 	for _, f := range []struct {

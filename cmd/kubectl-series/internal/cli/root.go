@@ -95,7 +95,6 @@ func newRoot(streams genericiooptions.IOStreams, arguments []string) *cobra.Comm
 	return root
 }
 
-// addVerbosity adds the flag -v of kubectl, which shows requests.
 func addVerbosity(flags *pflag.FlagSet) *pflag.Flag {
 	all := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(all)
@@ -105,7 +104,6 @@ func addVerbosity(flags *pflag.FlagSet) *pflag.Flag {
 	return v
 }
 
-// version returns the version of the module.
 func version() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
@@ -113,7 +111,6 @@ func version() string {
 	return "(devel)"
 }
 
-// oneOf returns an error unless the value of a flag is valid.
 func oneOf(flag, value string, valid ...string) error {
 	for _, v := range valid {
 		if value == v {
@@ -131,7 +128,6 @@ func (e *environment) warn(what string, err error) {
 // warnOfEvents warns of an error that makes a list or a watch of Events incomplete.
 func (e *environment) warnOfEvents(err error) { e.warn(leftOut(err), err) }
 
-// leftOut says what such an error leaves out.
 func leftOut(err error) string {
 	if denied := (*query.PermissionError)(nil); errors.As(err, &denied) {
 		return "Events of other namespaces are missing"

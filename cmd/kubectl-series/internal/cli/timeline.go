@@ -102,7 +102,6 @@ More than 30 series are grouped by their reason. See --group-by.`,
 	return c
 }
 
-// groupings returns the values of --group-by of timelines.
 func groupings() []string { return append(group.All(), "none") }
 
 func (t *timelineCommand) run(ctx context.Context, args []string) (err error) {
@@ -303,7 +302,6 @@ func (v *view) groups(ctx context.Context) []*group.Group {
 	return group.Of(v.items, by, owner, maxGroups)
 }
 
-// collect returns the items of an iterator.
 func collect(items iter.Seq2[*query.Item, error]) (all []*query.Item, err error) {
 	for item, err := range items {
 		if err != nil {
@@ -314,7 +312,6 @@ func collect(items iter.Seq2[*query.Item, error]) (all []*query.Item, err error)
 	return all, nil
 }
 
-// all returns an iterator over items.
 func all(items []*query.Item) iter.Seq2[*query.Item, error] {
 	return func(yield func(*query.Item, error) bool) {
 		for _, item := range items {

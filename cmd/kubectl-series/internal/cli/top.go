@@ -87,7 +87,6 @@ func topOrderNames() []string {
 	return names
 }
 
-// dimensionNames returns the names of the dimensions in plural.
 func dimensionNames() []string {
 	all := names(query.Dimensions())
 	for i := range all {

@@ -123,7 +123,6 @@ func (p *watchPrinter) sample(columns []table.Column) []table.Cell {
 	})
 }
 
-// sampleOf returns a row with cells of the given widths.
 func sampleOf(columns []table.Column, widths map[string]int) []table.Cell {
 	var row []table.Cell
 	for _, column := range columns {
@@ -139,7 +138,6 @@ func (p *watchPrinter) changeRow(change query.ChangeType, item *query.Item) []ta
 	return append([]table.Cell{{Text: watchEvent(change)}}, p.row(item)...)
 }
 
-// watchEvent returns the name of a change in the API.
 func watchEvent(change query.ChangeType) string {
 	switch change {
 	case query.Added:

@@ -146,7 +146,6 @@ func (g *Group) What() string {
 	return s
 }
 
-// plural returns the plural of a kind.
 func plural(kind string) string {
 	switch {
 	case strings.HasSuffix(kind, "s"), strings.HasSuffix(kind, "x"):

@@ -15,7 +15,6 @@ import (
 
 var now = time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC)
 
-// legacy returns a series of a kubelet.
 func legacy(namespace, kind, name, reason, eventType, node string, count int32, from, to time.Duration) *query.Item {
 	return query.FromEvent(&eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + reason}, Reason: reason, Type: eventType,

@@ -23,7 +23,6 @@ type columns struct {
 	layout  *table.Layout
 }
 
-// parseColumns parses the argument of custom-columns: HEADER:JSONPATH, separated by commas.
 func parseColumns(spec string) (*columns, error) {
 	c := &columns{}
 	for part := range strings.SplitSeq(spec, ",") {

@@ -107,7 +107,6 @@ func microTime(t time.Time) *metav1.MicroTime {
 	return &m
 }
 
-// newList returns a list of objects.
 func newList(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	if items == nil {
 		items = []unstructured.Unstructured{}
@@ -136,7 +135,6 @@ func printable(value any) any {
 	return value
 }
 
-// event returns the name of the Event of a series.
 func event(item *query.Item) *metav1.PartialObjectMetadata {
 	e := &metav1.PartialObjectMetadata{}
 	e.APIVersion, e.Kind, e.Name = "events.k8s.io/v1", "Event", text.Clean(item.Name)

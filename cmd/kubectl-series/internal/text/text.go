@@ -158,7 +158,6 @@ func Rate(perSecond float64) string {
 	return number(perSecond*86400) + "/d"
 }
 
-// number formats a number with at least two significant digits.
 func number(n float64) string {
 	if n >= 9.95 {
 		return fmt.Sprintf("%.0f", n)

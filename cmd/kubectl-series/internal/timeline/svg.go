@@ -133,7 +133,6 @@ func (t *Timeline) WriteSVG(w io.Writer) error {
 	return templates.ExecuteTemplate(w, "timeline.svg.tmpl", s)
 }
 
-// svgX returns the x of a position on the axis.
 func svgX(at float64) float64 { return svgChart + at*(svgEnd-svgChart) }
 
 func svgRowOf(r *viewRow, y int) svgBarRow {

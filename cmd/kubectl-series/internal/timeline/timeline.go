@@ -214,7 +214,6 @@ func (r *Row) related(namespace string) string {
 	return text.Object(r.Key.Related, namespace)
 }
 
-// note returns the latest note on one line.
 func (r *Row) note() string { return text.Clean(cmp.Or(r.LastNote, r.Note)) }
 
 // maxTicks is how many parts the axis has at most.
