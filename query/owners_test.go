@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +36,21 @@ func metadataOf(apiVersion, kind, name string, owners ...*metav1.PartialObjectMe
 		m.OwnerReferences = append(m.OwnerReferences, metav1.OwnerReference{APIVersion: owner.APIVersion, Kind: owner.Kind, Name: owner.Name, UID: owner.UID, Controller: &controls})
 	}
 	return m
+}
+
+// metadataServer has some objects. It does not serve DaemonSets unless there are some.
+func metadataServer(t *testing.T, objects ...runtime.Object) (*fake.FakeMetadataClient, meta.RESTMapper) {
+	t.Helper()
+	scheme := fake.NewTestScheme()
+	require.NoError(t, metav1.AddMetaToScheme(scheme))
+	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}, {Group: "apps", Version: "v1"}, {Group: "batch", Version: "v1"}})
+	for _, kind := range DefaultDependents() {
+		if kind.Kind != "DaemonSet" || slices.ContainsFunc(objects, func(o runtime.Object) bool { return o.GetObjectKind().GroupVersionKind() == kind }) {
+			mapper.Add(kind, meta.RESTScopeNamespace)
+		}
+	}
+	mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot)
+	return fake.NewSimpleMetadataClient(scheme, objects...), mapper
 }
 
 func TestOwners(t *testing.T) {
@@ -77,22 +93,13 @@ func TestOwners(t *testing.T) {
 		"no permission to get":  {Object{APIVersion: "v1", Kind: "Pod", Name: "checkout-1-a"}, "get replicasets", []string{"checkout-1-a", "checkout-1"}, []string{`query: missing permission to get replicasets.apps in namespace "shop": `}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			scheme := fake.NewTestScheme()
-			require.NoError(t, metav1.AddMetaToScheme(scheme))
-			client := fake.NewSimpleMetadataClient(scheme, deployment, rs, old, pod, oldPod, claim, node, static, mirrored, mirror, orphan, ownedByCustom, a, b)
+			client, mapper := metadataServer(t, deployment, rs, old, pod, oldPod, claim, node, static, mirrored, mirror, orphan, ownedByCustom, a, b)
 			client.PrependReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 				if tt.deny == action.GetVerb()+" "+action.GetResource().Resource {
 					return true, nil, apierrors.NewForbidden(action.GetResource().GroupResource(), "", errors.New("user dev"))
 				}
 				return false, nil, nil
 			})
-			mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}, {Group: "apps", Version: "v1"}, {Group: "batch", Version: "v1"}})
-			for _, kind := range DefaultDependents() {
-				if kind.Kind != "DaemonSet" { // which this server does not serve
-					mapper.Add(kind, meta.RESTScopeNamespace)
-				}
-			}
-			mapper.Add(schema.GroupVersionKind{Version: "v1", Kind: "Node"}, meta.RESTScopeRoot)
 
 			object := tt.object
 			if !object.ClusterScoped {

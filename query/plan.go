@@ -225,19 +225,15 @@ func stateRequirements(wanted []series.State) []labels.Requirement {
 	if len(wanted) == 0 {
 		return nil
 	}
-	can := sets.New[string]()
-	unlabeled := false
-	for _, state := range wanted {
-		can.Insert(state.String())
-		if state == series.Unknown {
-			can.Insert(series.Ongoing.String())
-		}
-		unlabeled = unlabeled || state != series.Finished
-	}
-	if !unlabeled {
+	if !slices.ContainsFunc(wanted, func(s series.State) bool { return s != series.Finished }) {
 		return []labels.Requirement{requirement(series.LabelState, selection.Equals, series.Finished.String())}
 	}
-	cannot := sets.New(series.Ongoing.String(), series.Finished.String(), series.Unknown.String()).Difference(can)
+	cannot := sets.New(series.Ongoing.String(), series.Finished.String(), series.Unknown.String())
+	for _, state := range wanted {
+		if cannot.Delete(state.String()); state == series.Unknown {
+			cannot.Delete(series.Ongoing.String())
+		}
+	}
 	if len(cannot) == 0 {
 		return nil
 	}

@@ -6,12 +6,9 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata/fake"
 
 	"github.com/eventseries/eventseries/series"
 )
@@ -38,13 +35,8 @@ func TestRootsOfDeletedObjects(t *testing.T) {
 		metadataOf("apps/v1", "ReplicaSet", long+"7d9f", metadataOf("apps/v1", "Deployment", long)),
 		metadataOf("v1", "Pod", "clone-x7k2p", metadataOf("apps.kruise.io/v1alpha1", "CloneSet", "clone")),
 	}
-	scheme := fake.NewTestScheme()
-	require.NoError(t, metav1.AddMetaToScheme(scheme))
-	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{{Version: "v1"}, {Group: "apps", Version: "v1"}, {Group: "batch", Version: "v1"}})
-	for _, kind := range DefaultDependents() {
-		mapper.Add(kind, meta.RESTScopeNamespace)
-	}
-	roots, errs := (&Owners{Metadata: fake.NewSimpleMetadataClient(scheme, objects...), Mapper: mapper}).Roots(t.Context(), "shop")
+	client, mapper := metadataServer(t, objects...)
+	roots, errs := (&Owners{Metadata: client, Mapper: mapper}).Roots(t.Context(), "shop")
 	require.Empty(t, errs)
 	for name, want := range map[string]string{
 		"Pod web-6d4cf9b7c-9tq8d":         "Deployment web", // it exists
