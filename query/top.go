@@ -43,8 +43,6 @@ type Group struct {
 	// First and Last are the times of the earliest and the latest occurrence. They leave out
 	// series whose times are in the future or missing. They are zero if no series has a time.
 	First, Last time.Time
-	// OngoingRate is the sum of the rates of the ongoing series, per second.
-	OngoingRate float64
 	// timed is the part of Occurrences between First and Last.
 	timed int64
 }
@@ -71,7 +69,6 @@ func (g *Group) Add(i *Item) {
 	}
 	if i.State == series.Ongoing {
 		g.Ongoing++
-		g.OngoingRate += i.Rate()
 	}
 	g.LowerBound = g.LowerBound || i.LowerBound()
 	if i.Last.IsZero() || i.ahead() {

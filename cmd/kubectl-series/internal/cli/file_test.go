@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"compress/gzip"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -72,15 +71,7 @@ func TestIncompleteFiles(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Second)
 	a, b, dir := legacyEvent("a", now), legacyEvent("b", now), t.TempDir()
 	nameless := strings.Replace(a, `"name":"a",`, "", 1)
-	packed := func(content string) string {
-		var b strings.Builder
-		w := gzip.NewWriter(&b)
-		_, err := w.Write([]byte(content))
-		require.NoError(t, err)
-		require.NoError(t, w.Close())
-		return b.String()
-	}
-	write(t, packed(a), now, dir, "y", "z", "events.json.gz")
+	write(t, a, now, dir, "y", "z", "events.json.gz") // the content tells whether it is compressed
 	const unknown = "event.events.k8s.io/<unknown>\n"
 	file := func(name, content string) string { return write(t, content, now, dir, name) }
 	for _, test := range []struct{ file, out, err string }{

@@ -188,7 +188,6 @@ type topGroup struct {
 	Rate              float64                    `json:"rate"`
 	Events            int                        `json:"events"`
 	Ongoing           int                        `json:"ongoing"`
-	OngoingRate       float64                    `json:"ongoingRate"`
 	LoopShare         float64                    `json:"loopShare"`
 	FirstObservedTime *time.Time                 `json:"firstObservedTime,omitempty"`
 	LastObservedTime  *time.Time                 `json:"lastObservedTime,omitempty"`
@@ -200,7 +199,7 @@ func (t *top) printObjects(groups []query.Group, by []query.Dimension) error {
 		g := &groups[i]
 		items[i] = topGroup{
 			Values: make(map[query.Dimension]string), Occurrences: g.Occurrences, LowerBound: g.LowerBound, Rate: g.Rate(), Events: g.Events,
-			Ongoing: g.Ongoing, OngoingRate: g.OngoingRate, LoopShare: g.LoopShare(),
+			Ongoing: g.Ongoing, LoopShare: g.LoopShare(),
 			FirstObservedTime: utc(g.First), LastObservedTime: utc(g.Last),
 		}
 		for j, d := range by {
