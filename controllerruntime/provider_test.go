@@ -41,7 +41,7 @@ func TestClusterForWhichTheManagerDoesNotWait(t *testing.T) {
 	broadcaster := events.NewBroadcaster(compat.NewSink(remoteClients))
 	remote, err := controllerruntime.NewCluster(config, broadcaster)
 	require.NoError(t, err)
-	created, answers := make(chan struct{}), make(chan struct{})
+	created, emitted, answers := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	remoteClients.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
 		close(created)
 		return false, nil, nil
@@ -61,6 +61,7 @@ func TestClusterForWhichTheManagerDoesNotWait(t *testing.T) {
 		remote.GetEventRecorder("tester").Eventf(pod, nil, corev1.EventTypeWarning, "Failed", "Try", "it fails")
 		<-created
 		cancel()
+		defer close(emitted)
 		for range 99 { // as a reconciler that is still running
 			remote.GetEventRecorder("tester").Eventf(pod, nil, corev1.EventTypeWarning, "Failed", "Try", "it fails")
 		}
@@ -68,6 +69,7 @@ func TestClusterForWhichTheManagerDoesNotWait(t *testing.T) {
 	})))
 
 	err = mgr.Start(ctx)
+	<-emitted
 	broadcaster.Shutdown() // of each remote cluster
 	require.NoError(t, err)
 	list, err := remoteClients.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
