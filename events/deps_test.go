@@ -65,7 +65,7 @@ func TestImportsRunOneWay(t *testing.T) {
 		"events/metrics":       append([]string{"events/metrics"}, events...),
 		"events/eventstest":    append([]string{"events/eventstest", "internal/fakeapi"}, events...),
 		"compat":               append([]string{"compat", "internal/legacybroadcaster"}, events...),
-		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/eventtext", "internal/safelog"},
+		"query":                {"query", "series", "internal/apigroup", "internal/eventclient", "internal/eventtext", "internal/safelog", "internal/schedule"},
 		"compat/record":        append([]string{"compat", "compat/record", "internal/legacybroadcaster"}, events...),
 	} {
 		t.Run(pkg, func(t *testing.T) {

@@ -124,6 +124,9 @@ func (d *dispatcher) nextLocked(detached bool) (w *tracker.Write, drops []tracke
 	switch {
 	case w != nil:
 		d.charge(now)
+		if w.First { // each namespace has its chance in a shutdown
+			d.progress = now
+		}
 	case !detached && !mayStart:
 		wake = earlier(wake, d.tokenAt)
 	}

@@ -77,7 +77,7 @@ func TestRestart(t *testing.T) {
 			second.loop(10, time.Second)
 			second.flush(t)
 			assert.Equal(t, series.Ongoing.String(), stateOf(s.only(t)))
-			time.Sleep(finishAfter)
+			time.Sleep(finishAfter + series.DefaultHeartbeat) // the first process may run
 			synctest.Wait()
 
 			event := s.only(t)

@@ -174,9 +174,6 @@ func (h *history) next() (ok bool) {
 	require.Equal(h.t, queued, it.place)
 	if got.slot.Failures > 0 {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
-		if n := h.s.namespaces[got.namespace]; n.lanes[fresh].items.Len() > 0 {
-			require.Greater(h.t, n.lanes[fresh].items.earliest(), got.slot.until, "an item that has not failed is due earlier")
-		}
 	}
 	it.place, it.at = flying, h.now
 	h.sent = append(h.sent, i)
@@ -186,7 +183,7 @@ func (h *history) next() (ok bool) {
 // checkNone requires a reason why each item that is ready takes no request.
 func (h *history) checkNone(full map[*item]bool) {
 	s := h.s
-	if s.quick >= s.places+s.extra {
+	if s.quick >= s.places {
 		return
 	}
 	for _, it := range h.items {
@@ -251,7 +248,7 @@ func (h *history) check() {
 		require.Equal(h.t, slices.Min(pending), gotSince)
 	}
 	require.Equal(h.t, []int{placed[waiting], placed[flying]}, []int{s.waiting.Len(), s.flights.Len()})
-	quick, sum, lanes := 0, s.held.Len(), s.paced.Len()+s.ready.Len()
+	quick, sum, lanes := 0, s.held.Len(), s.paced.Len()+s.likely.Len()+s.unlikely.Len()
 	for name, n := range s.namespaces {
 		c := counts[name]
 		require.Equal(h.t, []int{c.inFlight(), c.slow}, []int{n.inFlight(), n.slow}, name)
@@ -267,7 +264,8 @@ func (h *history) check() {
 		}
 	}
 	require.Equal(h.t, []int{placed[queued], quick}, []int{sum, s.quick})
-	checkHeap(h.t, &s.ready)
+	checkHeap(h.t, &s.likely)
+	checkHeap(h.t, &s.unlikely)
 	checkHeap(h.t, &s.paced)
 	checkHeap(h.t, &s.waiting)
 	checkHeap(h.t, &s.held)

@@ -12,9 +12,11 @@ const never = math.MinInt64
 // than their items.
 const freeRetries = 3
 
-// later is by how much requests are due later if they are less likely to pass, and by how much the
-// turns of other namespaces can delay a request.
+// later is by how much a retry is due later for each failure of its item, up to eight.
 const later = deniedMax
+
+// others is the number of requests of healthy namespaces for each one that is less likely to pass, while both wait.
+const others = 4
 
 // namespace is a client of its own.
 type namespace[T any] struct {
@@ -76,21 +78,19 @@ func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	return s.isSick(l.namespace) && (l.namespace.inFlight() >= int(kinds) || l.kind == tried && l.inFlight > 0)
 }
 
-// order returns the place of l among those that have a request to make. A namespace that has had a turn
-// goes behind what has waited since before, by up to later.
+// isLikely reports whether the requests of l will probably pass: new ones of a healthy namespace.
+func (s *Schedule[T]) isLikely(l *lane[T]) bool { return l.kind == fresh && !s.isSick(l.namespace) }
+
+// order returns the order of l among those that have a request to make. Namespaces whose requests are overdue take turns.
 func (s *Schedule[T]) order(l *lane[T]) time.Duration {
-	due := l.items.earliest()
-	at := max(due, min(l.turn, due+later)) + time.Duration(l.kind) // new ones before retries
-	if s.isSick(l.namespace) {
-		at += later
-	}
+	at := max(l.items.earliest(), l.turn)
 	switch {
 	case !s.hurried:
 	case l.isSlow():
 		at += 3 * rank
 	case l.kind == tried:
 		at += 2 * rank
-	case s.isSick(l.namespace):
+	case !s.isLikely(l):
 		at += rank
 	}
 	return at
@@ -116,8 +116,10 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 			move(l, &l.in, nil, 0)
 		case s.from(l) > s.now:
 			move(l, &l.in, &s.paced, s.from(l))
+		case s.isLikely(l):
+			move(l, &l.in, &s.likely, s.order(l))
 		default:
-			move(l, &l.in, &s.ready, s.order(l))
+			move(l, &l.in, &s.unlikely, s.order(l))
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // many on, idle ones are forgotten.
 const MaxRemembered = 10_000
 
-// MaxPlaces is the number of places at the end of a shutdown. With responses after 100 ms, 2,500
-// series can be written in ten seconds, instead of 360. No process needs more before.
+// MaxPlaces is the number of places in a shutdown. With responses after 100 ms, 2,500
+// series can be written in ten seconds. No process needs more before.
 const MaxPlaces = 32
 
 // SlowAfter is the time after which a request leaves its place to another one.
@@ -31,6 +31,8 @@ type Item[T any] interface {
 type Slot[T any] struct {
 	Failures uint8   // requests in a row that have failed, at most 255
 	Last     Outcome // of the latest request; Written if it has not failed
+
+	First bool // the request in flight is the first one of its namespace
 
 	slow bool // the request in flight takes long
 
@@ -54,7 +56,6 @@ type Schedule[T Item[T]] struct {
 	patience time.Duration
 	jitter   func(time.Duration) time.Duration
 	places   int           // requests in flight that do not take long, at most
-	extra    int           // places, in a shutdown: one for each request that the server has handled
 	quick    int           // requests in flight that do not take long
 	now      time.Duration // of the latest call
 	hurried  bool          // see Hurry
@@ -65,7 +66,9 @@ type Schedule[T Item[T]] struct {
 	flights Queue[T] // by when they take long, then Never
 
 	namespaces map[string]*namespace[T]
-	ready      Queue[*lane[T]] // with a request to make, by order
+	likely     Queue[*lane[T]] // with a request to make that will probably pass, by order
+	unlikely   Queue[*lane[T]] // with another request to make, by order
+	inRow      int             // requests from likely since the latest one from unlikely
 	paced      Queue[*lane[T]] // by when the next request can be made
 }
 
@@ -80,7 +83,7 @@ func New[T Item[T]](places int, patience time.Duration, jitter func(time.Duratio
 	lanes := NewQueue(func(l *lane[T]) *int32 { return &l.index })
 	return &Schedule[T]{
 		patience: patience, jitter: jitter, places: places, waiting: items, held: items, flights: items,
-		namespaces: make(map[string]*namespace[T]), ready: lanes, paced: lanes,
+		namespaces: make(map[string]*namespace[T]), likely: lanes, unlikely: lanes, paced: lanes,
 	}
 }
 
@@ -197,9 +200,10 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	if !s.canStart() {
 		return item, false
 	}
-	l := s.ready.First()
+	l := s.nextLane()
 	item = l.items.First()
-	item.Slot().slow = false
+	slot := item.Slot()
+	slot.First, slot.slow = l.turn == never, false
 	l.turn = now + 1
 	l.inFlight++
 	s.quick++
@@ -207,7 +211,21 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	return item, true
 }
 
-func (s *Schedule[T]) canStart() bool { return s.ready.Len() > 0 && s.quick < s.places+s.extra }
+func (s *Schedule[T]) canStart() bool {
+	return s.likely.Len()+s.unlikely.Len() > 0 && s.quick < s.places
+}
+
+// nextLane returns the lane of the next request. What will probably pass goes first, but after some of these requests, one goes that
+// is due and less likely to pass. A shutdown follows the order alone.
+func (s *Schedule[T]) nextLane() *lane[T] {
+	likely, unlikely := s.likely.earliest(), s.unlikely.earliest()
+	if s.likely.Len() == 0 || s.hurried && unlikely < likely || !s.hurried && s.inRow >= others && unlikely <= max(likely, s.now+1) {
+		s.inRow = 0
+		return s.unlikely.First()
+	}
+	s.inRow++
+	return s.likely.First()
+}
 
 // advance does what is due by now.
 func (s *Schedule[T]) advance(now time.Duration) {
@@ -259,13 +277,6 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	if left := s.patience - s.Waited(item, now); left > 0 {
 		slot.until = min(slot.until, now+left)
 	}
-	switch {
-	case !s.hurried || a.Outcome == Troubled:
-	case a.Outcome == PushedBack:
-		s.extra = 0
-	default:
-		s.extra = max(0, min(s.extra+1, MaxPlaces-s.places))
-	}
 	s.settle(item)
 }
 
@@ -290,12 +301,12 @@ func (s *Schedule[T]) settle(item T) {
 }
 
 // Hurry is for a shutdown. Delays, also those that last, are at most 100 ms from now on, and
-// retries have no interval. Each request that the server handles makes place for one more, up to
-// MaxPlaces, until it pushes back. Pauses stay. New items of healthy namespaces go first, then other new ones,
+// retries have no interval. There are MaxPlaces places. Pauses stay. New items of healthy namespaces go first, then other new ones,
 // then retries, and namespaces in which something takes long go last.
 func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.advance(now)
 	s.hurried = true
+	s.places = max(s.places, MaxPlaces)
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
 		n := s.namespaces[name]
 		for _, node := range n.pending.nodes {

@@ -140,22 +140,31 @@ func TestBulkheads(t *testing.T) {
 	assert.Greater(t, len(w.sent()), 1)
 }
 
-// Namespaces take turns, unless what one has is due for long.
+// Namespaces take turns. Of five requests, one is less likely to pass.
 func TestTurns(t *testing.T) {
 	w := newWorld(t, many)
-	next := func() string {
-		it, _ := w.next()
-		w.done(it, Answer{Outcome: Written})
-		return it.namespace
+	next := func(n int) (sent []string) {
+		for range n {
+			it, _ := w.next()
+			w.done(it, Answer{Outcome: Written})
+			sent = append(sent, it.namespace)
+		}
+		return sent
 	}
-	w.add("a", 10)
-	next()
-	w.now += later / 2
-	w.add("b", 1)
-	require.Equal(t, []string{"a", "b", "a"}, []string{next(), next(), next()})
+	w.add("a", 20)
+	next(1)
 	w.now += later
 	w.add("b", 1)
-	require.Equal(t, []string{"a", "a"}, []string{next(), next()})
+	require.Equal(t, []string{"a", "b", "a"}, next(3))
+	w.inRow = 0
+	for range 2 {
+		w.Ready(&item{namespace: "a", slot: Slot[*item]{Failures: 1, Last: Troubled, until: w.now - 2*later}}, w.now, w.now)
+	}
+	for i := range 10 {
+		it, _ := w.next()
+		require.Equal(t, i%5 == 4, it.slot.Failures > 0, i)
+		w.done(it, Answer{Outcome: Written})
+	}
 }
 
 // An item that fails is tried when it has waited for the patience of the Schedule, and then after its delay.

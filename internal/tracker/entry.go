@@ -145,9 +145,6 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	}
 	if e.silent {
 		e.silent, e.beatAt = false, at // the first one in this process is written at once
-		if e.stored.last < r.epoch.UnixMicro() {
-			e.left = 0 // the process before this one has stopped
-		}
 	}
 	switch {
 	case e.isEmpty():
@@ -219,8 +216,9 @@ func (e *Entry) attempt(w *Write) {
 // leave says that another process has written found, and may emit the series.
 func (e *Entry) leave(s *step, found *series.Series) {
 	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
-	if e.left = 0; found.State == series.Ongoing {
-		last := s.offsetOf(found.Last.Add(cmp.Or(found.Heartbeat, series.DefaultHeartbeat) + found.QuietWindow()))
+	heartbeat := cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
+	if e.left = 0; found.State == series.Ongoing && heartbeat > time.Second { // see write
+		last := s.offsetOf(found.Last.Add(heartbeat + found.QuietWindow()))
 		e.left = int32(min(max(last.Seconds()+1, 0), math.MaxInt32))
 	}
 }

@@ -100,9 +100,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 	case theirs == 0:
 	case counted == 0:
 		e.continueFrom(s, found)
-		if found.Last.After(s.epoch) { // otherwise by the process before this one
-			e.leave(s, found)
-		}
+		e.leave(s, found)
 	default:
 		e.leave(s, found)
 		e.share(s, found)
@@ -158,7 +156,6 @@ func (e *Entry) continueFrom(s *step, found *series.Series) {
 	if found.State == series.Ongoing {
 		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
-	s.window.Remember(&e.rhythm, found.QuietWindow(), s.at)
 	switch {
 	case e.count > 1:
 	case e.isEmpty():

@@ -365,9 +365,9 @@ func TestStats(t *testing.T) {
 	w = send(t, tr, now, Create)
 	tr.Apply(w, Response{Outcome: schedule.PushedBack, Pause: 5 * time.Second}, now)
 	s := tr.Stats(now.Add(time.Second))
-	assert.Equal(t, []schedule.Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute + time.Second, Failures: 1, Pause: 4 * time.Second}}, s.Sick)
+	assert.Equal(t, []schedule.Namespace{{Name: w.Series.Namespace, Waiting: 1, LongestWait: time.Minute, Failures: 2, Pause: 4 * time.Second}}, s.Sick)
 	now = now.Add(5 * time.Second)
-	assert.Equal(t, time.Minute+5*time.Second, write(t, tr, now, Create).Waited)
+	assert.Equal(t, time.Minute+4*time.Second, write(t, tr, now, Create).Waited)
 	check(now, 1, 1, 0, 0, 0)
 	now = now.Add(7 * time.Minute)
 	advance(tr, now)
@@ -417,8 +417,9 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	now := wallclock.Set(begin.Add(5*time.Minute), by)
 	assert.Empty(t, advance(tr, now))
 	observe(t, tr, k, now, Occurrence{})
-	wake, _ := wakes(tr, now)
-	assert.Less(t, wake.Sub(now), 7*time.Minute)
+	if wake, _ := wakes(tr, now); !restored {
+		assert.Less(t, wake.Sub(now), 7*time.Minute)
+	}
 	flush := func() series.Series {
 		tr.Flush(now)
 		w, _, ok := next(tr, now)
@@ -440,9 +441,13 @@ func testWallClockIsSet(t *testing.T, by time.Duration, restored bool) {
 	observe(t, tr, k, now, Occurrence{})
 	assert.False(t, flush().Last.Before(after.Last))
 
-	advance(tr, wallclock.Set(begin.Add(12*time.Minute-time.Microsecond), by))
+	ends := 12 * time.Minute
+	if restored { // the earlier process may run
+		ends = 26*time.Minute + 2*time.Second
+	}
+	advance(tr, wallclock.Set(begin.Add(ends-2*time.Second-time.Microsecond), by))
 	assert.Equal(t, 1, tr.Stats(now).Ongoing)
-	now = wallclock.Set(begin.Add(12*time.Minute), by)
+	now = wallclock.Set(begin.Add(ends), by)
 	advance(tr, now)
 	assert.Zero(t, tr.Stats(now).Ongoing)
 	assert.False(t, write(t, tr, now, Finish).Series.Last.Before(after.Last))

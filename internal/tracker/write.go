@@ -35,6 +35,8 @@ type Write struct {
 	Series series.Series
 	// Retries reports whether the latest request for the series has failed.
 	Retries bool
+	// First reports whether the namespace has had no request before.
+	First bool
 	// Waited is for how long there was something to write when Next returned the write.
 	Waited time.Duration
 
@@ -139,8 +141,8 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	}
 	switch {
 	case e.state != series.Ongoing:
-	case s.stops:
-		// No other heartbeat comes from this process.
+	case s.stops && s.at >= e.leftAt():
+		// No other heartbeat comes, neither from this process nor from another one.
 		w.Series.Heartbeat, w.stale = time.Second, w.stale.with(partHeartbeat, true)
 	default:
 		w.Series.Heartbeat = s.opts.HeartbeatInterval
