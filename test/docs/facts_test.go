@@ -110,16 +110,20 @@ type fact struct {
 	text     string         // with the values of the source
 	similar  *regexp.Regexp // the phrase with any values
 	exact    *regexp.Regexp
-	literal  string // the longest part of both without a value, to skip most texts in no time
+	literal  string   // the longest part of both without a value, to skip most texts in no time
+	homes    []string // the files that say it; if empty, any
+	saidBy   map[string]bool
 	used     bool
 }
 
 var (
 	placeholder = regexp.MustCompile(`\{[^{}]+\}`)
 	measurement = regexp.MustCompile("^(\\S+\\.\\w+) `(.+)`$") // a file, and a pattern whose groups are $1, $2, and so on
+	inFiles     = regexp.MustCompile(` in (\S+\.(?:md|go)(?:, \S+\.(?:md|go))*)$`)
 	group       = regexp.MustCompile(`\$\d`)
 	testName    = regexp.MustCompile(`\b(?:Test|Fuzz|Benchmark)[A-Z]\w*`)
 	number      = regexp.MustCompile(`(?:^|[^\w.-])(\d[\d.]*)`) // not in a name, such as checkout-0
+	inWords     = regexp.MustCompile(`(?i)[^\w-]((?:(?:two|three|four|five|six|seven|eight|nine|ten|twelve|half an?|quarter of an|an?|one) (?:seconds?|minutes?|hours?|days?)|(?:an?|two|three|four) (?:thirds?|fifths?|tenths?|quarters?)|(?:two|three|four|five|six|ten) (?:requests|names|retries|writes)))(?:[^\w]|$)`)
 	quantity    = regexp.MustCompile(`(?:^|[^\w.,/:×-])((?:\d[\d.]*(?:,| to| or| and) )*\d+(?:\.\d+)?(?:-| ?)(?:[µmn]?s|m|h|d|milliseconds?|(?:quiet )?(?:seconds?|minutes?)|min|hours?|days?|months?|%|[kMG]i?B|bytes?|×|times|requests?|series|occurrences|goroutines|failures|denials|Events|per second)|exits with \d|exit code is \d)(?:[^\w%]|$)`)
 )
 
@@ -139,7 +143,10 @@ func readFacts(t *testing.T) (facts []*fact, gone []string) {
 			continue
 		}
 		template, from, bound := strings.Cut(line, " @ ")
-		f := &fact{line: i, template: template}
+		f := &fact{line: i, template: template, saidBy: map[string]bool{}}
+		if m := inFiles.FindStringSubmatch(from); m != nil {
+			f.homes = strings.Split(m[1], ", ")
+		}
 		pattern, last := "", 0
 		var found []string
 		if file := measurement.FindStringSubmatch(from); file != nil {
@@ -200,7 +207,7 @@ func testsIn(t *testing.T) map[string]bool {
 
 var testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z]\w*)\(`)
 
-// Each number with a unit in the prose, and each number in README.md, is part of a phrase in facts.txt, which has the source of
+// Each number with a unit in the prose, also in words in the pages, and each number in README.md, is part of a phrase in facts.txt, which has the source of
 // the number. To change a constant, change the phrases that this test lists.
 func TestFacts(t *testing.T) {
 	facts, gone := readFacts(t)
@@ -217,7 +224,7 @@ func TestFacts(t *testing.T) {
 				continue
 			}
 			for _, at := range f.exact.FindAllStringSubmatchIndex(text, -1) {
-				f.used = true
+				f.used, f.saidBy[p.path] = true, true
 				mark(at)
 			}
 		}
@@ -237,7 +244,11 @@ func TestFacts(t *testing.T) {
 		if p.path == "README.md" {
 			numbers = number
 		}
-		for _, at := range numbers.FindAllStringSubmatchIndex(text, -1) {
+		found := numbers.FindAllStringSubmatchIndex(text, -1)
+		if strings.HasSuffix(p.path, ".md") {
+			found = append(found, inWords.FindAllStringSubmatchIndex(text, -1)...)
+		}
+		for _, at := range found {
 			if slices.Contains(sourced[at[2]:at[3]], false) {
 				t.Errorf("%s:%d: %q has no source. Add a phrase to test/docs/facts.txt: %q", p.path, p.lines[at[2]], text[at[2]:at[3]], around(text, at[2], at[3]))
 			}
@@ -251,6 +262,9 @@ func TestFacts(t *testing.T) {
 	for _, f := range facts {
 		if !f.used {
 			t.Errorf("facts.txt:%d: no text says %q", f.line, f.text)
+		}
+		for _, home := range f.homes {
+			assert.True(t, f.saidBy[home], "facts.txt:%d: %s does not say %q", f.line, home, f.text)
 		}
 	}
 }
