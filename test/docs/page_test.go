@@ -150,7 +150,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	t.Log(words)
-	assert.LessOrEqual(t, words, 22_700)
+	assert.LessOrEqual(t, words, 22_000)
 }
 
 var link = regexp.MustCompile(`\]\(<?([^)\s>]+)>?(?: "[^"]*")?\)`)
