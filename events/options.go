@@ -130,8 +130,7 @@ type Options struct {
 	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5, at most
 	// 32. Those that take longer than 100 milliseconds do not count.
 	//
-	// Shutdown ignores QPS, because what it has no time for is lost. Each request that the server
-	// handles then permits one more at a time, up to 32, until the server pushes back.
+	// Shutdown ignores QPS, because what it has no time for is lost. It has up to 32 requests at a time.
 	QPS float32
 
 	// Burst is the number of requests that can be made at once after a quiet time, as in rest.Config.
