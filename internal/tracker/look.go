@@ -184,10 +184,10 @@ func (e *Entry) share(s *step, found *series.Series) {
 		e.state, e.life = found.State, max(e.life, over)
 	case e.life == active, e.life == over && s.at < e.leftAt():
 		e.state, e.life = series.Ongoing, active
-	case e.life == over:
+	case e.life == closing && isLater && found.State == series.Ongoing:
+		e.state = series.Ongoing
+	case e.life == over, e.state == series.Singleton:
 		e.state = series.Finished
-	case isLater: // closing
-		e.state = found.State
 	}
 }
 

@@ -1032,3 +1032,15 @@ func TestEndIsTheLastHeartbeat(t *testing.T) {
 	}
 	assert.Positive(t, together)
 }
+
+// An evicted series that occurred once is no Singleton any more when another process has counted, too.
+func TestShareOfAnEvictedSeries(t *testing.T) {
+	for _, found := range []series.State{series.Singleton, series.Ongoing, series.Finished, series.Unknown} {
+		tr := New(Options{}, start)
+		e := observe(t, tr, testKey("a"), start, Occurrence{})
+		e.life = closing
+		s := tr.step(e, start)
+		e.share(&s, &series.Series{State: found, Last: start.Add(time.Minute)})
+		assert.NotEqual(t, series.Singleton, e.state, found)
+	}
+}
