@@ -76,8 +76,9 @@
 //   - Only core/v1 can update the deprecated fields. A program that switches to
 //     EventSinkImpl leaves them as they were last written, and so does Sink if the server
 //     denies patches through core/v1.
-//   - Sink needs two requests instead of one for the first denied request of each verb and
-//     namespace, and for each request that both groups deny.
+//   - Sink needs two requests instead of one when core/v1 denies the first request in a namespace, and
+//     again once an hour. If both groups deny a request, it asks both again after 1 second, doubling to 5
+//     minutes, and one group in between.
 //   - Sink notices within an hour that it may use core/v1.
 //   - [CoreSink.Patch] supports patches of metadata and series. It does not translate
 //     other fields.

@@ -21,8 +21,8 @@ import (
 //   - InvalidObject: the regarding object is nil, its kind is unknown, or its kind, apiVersion,
 //     namespace, name, or UID cannot be that of an object.
 //   - InvalidType: the type is neither Normal nor Warning.
-//   - Rejected: the API server found the Event malformed, or the sink returns an error for it
-//     each time that does not come from a server.
+//   - Rejected: for EventTTL, the API server, a webhook, or a policy rejected the Event, or the sink
+//     returned an error that comes from neither a server nor a network.
 //   - NamespaceNotFound: the namespace of the Event does not exist.
 //   - NamespaceTerminating: the namespace of the Event is being deleted, or was deleted within
 //     EventTTL after an Event was written there.

@@ -23,8 +23,8 @@ var (
 	gatesSeeds = flag.Uint64("gates.seeds", 15, "how many seeds TestGatesInRandomFaults has; with -short a quarter")
 )
 
-// gatesSettle is the bound of liveness: a namespace that was denied for long is tried after
-// 40 minutes, and all of its series a few minutes later. See docs/delivery.md.
+// gatesSettle is the bound of liveness: what is denied is tried again within 6 minutes, and what is
+// rejected within 30. See docs/delivery.md.
 const gatesSettle = 56 * time.Minute
 
 // Permissions, webhooks, limits, namespaces, and the server itself fail for random times, which

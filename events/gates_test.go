@@ -120,7 +120,7 @@ func TestHalfAnHourOfEachFault(t *testing.T) {
 	}
 }
 
-// When requests pass again, all workers make some. Nothing is left of those that did not return.
+// When requests pass again, everything is written. Nothing is left of requests that did not return.
 func TestAllWorkersWriteAfterAFault(t *testing.T) {
 	for name, answer := range map[string]func(context.Context, request) error{
 		"403": always(statusError(403, 0)), "429": always(statusError(429, 0)), "500": always(statusError(500, 0)),

@@ -24,9 +24,9 @@ type (
 	// EventSink writes Events. Its methods must be safe for concurrent use, and should
 	// return when their context ends. They should return errors of the types that
 	// client-go's REST client returns, and the Event that the server stored: without
-	// its resourceVersion, the recorder cannot detect concurrent writes. The recorder drops
-	// the occurrences of an Event for which they return an error of another type six times
-	// in a row, which takes half an hour. It does not call Update. It passes JSON merge
+	// its resourceVersion, the recorder cannot detect concurrent writes. If they return an error that comes
+	// from neither a server nor a network, the recorder tries again later, and drops the
+	// occurrences when they have waited for [Options].EventTTL. It does not call Update. It passes JSON merge
 	// patches to Patch, which are valid strategic merge patches, too.
 	EventSink = clientevents.EventSink
 )

@@ -49,8 +49,8 @@ func newReporter(b *Broadcaster) reporter {
 type requests struct{ namespace, verb string }
 
 // single is the verb of requests that fail because of the Event that they contain, whatever
-// their verb is. They say nothing about their namespace. That they end is not logged: either
-// another Event passes, or these are dropped.
+// their verb is. They say nothing about their namespace. That they end is not logged, also if a retry
+// passes: other Events of the namespace have passed all the time.
 const single = ""
 
 func (of requests) kind() string { return of.verb + " " + of.namespace }

@@ -300,7 +300,8 @@ func TestFastLoopEndsSoonOverRestarts(t *testing.T) {
 					if stop == "shutdown" && down == 0 {
 						quiet = maxWindow // each process remembers the window of the one before
 					}
-					time.Sleep(quiet + 15*time.Second - time.Minute)
+					// What a list has restored ends a heartbeat later.
+					time.Sleep(quiet + series.DefaultHeartbeat + 15*time.Second - time.Minute)
 					synctest.Wait()
 					assert.Equal(t, series.Finished.String(), stateOf(on.only(t)))
 					w.broadcaster.Shutdown()

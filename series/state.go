@@ -9,9 +9,8 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 )
 
-// State says whether the event of a series still recurs. The zero value is Singleton: an
-// Event without a state, such as one of another recorder, has occurred once as far as is
-// known.
+// State says whether the event of a series still recurs. The zero value is Singleton, the state of an
+// Event that has neither `series` nor a state. An Event with `series` and without a state is Unknown.
 type State uint8
 
 const (

@@ -45,7 +45,7 @@ func NewBroadcaster(t *testing.T) *Broadcaster {
 }
 
 // NewBroadcasterWithOptions is like [NewBroadcaster], with options. It fails the test at
-// once if they are invalid. One request is sent at a time. Nothing is listed, because the server
+// once if they are invalid. One request is sent at a time, unless the server is slow, or the broadcaster shuts down. Nothing is listed, because the server
 // starts empty.
 func NewBroadcasterWithOptions(t *testing.T, opts events.Options) *Broadcaster {
 	t.Helper()

@@ -184,7 +184,7 @@ func TestLintAgreesWithTheStyleGuide(t *testing.T) {
 	guide, err := os.ReadFile("../../docs/style-guide.md")
 	require.NoError(t, err)
 	rows := regexp.MustCompile("(?m)^\\|[^|]+\\|[^|]+\\|[^|]+\\| (Normal|Warning) \\| `(\\w+)` \\| `(\\w+)` \\| `([^`]+)` \\|$").FindAllStringSubmatch(string(guide), -1)
-	require.GreaterOrEqual(t, len(rows), 5)
+	require.GreaterOrEqual(t, len(rows), 3)
 	for _, row := range rows {
 		event := valid()
 		event.Type, event.Action, event.Reason, event.Note = row[1], row[2], row[3], row[4]

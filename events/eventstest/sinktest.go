@@ -79,8 +79,8 @@ var errSkipped = errors.New("rule does not apply")
 //   - A patch with a stale resourceVersion returns Conflict (apierrors.IsConflict) and
 //     changes nothing. Otherwise two processes undo each other's counts.
 //   - Calls do not modify their arguments, which belong to the caller.
-//   - Calls are safe for concurrent use, for different Events and for the same one. A
-//     broadcaster has several workers, and there may be other processes.
+//   - Calls are safe for concurrent use, for different Events and for the same one. A broadcaster has
+//     several requests in flight, and there may be other processes.
 //   - A call after the end of its context takes effect or returns an error. The
 //     recorder cannot retry a write that is lost without an error.
 //   - A call returns when its context ends (see [SinkUnderTest.Stall]). Until then, the
@@ -98,7 +98,7 @@ var errSkipped = errors.New("rule does not apply")
 // every sink does.
 //
 // The recorder retries after errors of the API (apierrors.APIStatus), the network, and
-// contexts. After any other error, it gives up in half an hour: see [events.EventSink].
+// contexts. After any other error, it retries after longer delays, and gives up after [events.Options].EventTTL: see [events.EventSink].
 func TestSink(t *testing.T, newSink func(t *testing.T) SinkUnderTest) {
 	t.Helper()
 	for _, rule := range sinkRules {

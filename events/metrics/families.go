@@ -105,7 +105,7 @@ var families = []family{{
 	},
 }, {
 	name: "eventseries_running",
-	help: "Whether the broadcaster writes events: it was started, and has not been shut down.",
+	help: "Whether the broadcaster writes events: it was started, and neither its recording was stopped nor has it been shut down.",
 	read: func(s *events.Stats, to *sender) { to.flag(s.Running) },
 }, {
 	name: "eventseries_waiting_series",

@@ -19,8 +19,8 @@
 //   - [ToCore] and [FromCore] are lossless, and copy their argument.
 //   - [CoreSink] derives the deprecated fields and the message from the new ones with each
 //     write, and stores eventTime in an annotation.
-//   - [Fallback] returns a 403, or a 404 without an object, only if the server responds like
-//     this in both groups.
+//   - [Fallback] returns a 403, or a 404 without an object, only if both groups respond like this, or have
+//     done so up to 5 minutes before.
 //   - Everything is safe for concurrent use.
 //
 // # Limitations

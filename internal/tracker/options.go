@@ -32,7 +32,7 @@ type Options struct {
 	EventTTL          time.Duration // if zero, one hour
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
-	Workers           int           // requests in flight at a time; if zero, no limit
+	Workers           int           // requests in flight that take at most 100 ms; if zero, no limit
 
 	Tallies int // combinations that Tracker.Tallies counts by themselves
 

@@ -14,8 +14,8 @@ import (
 //
 //   - A series is ignored if its name or times are impossible, if it is over, or if it is
 //     known. The list may be out of date.
-//   - One that is Ongoing is Finished when it is stale for every reader: when its heartbeat and its window have
-//     passed since its latest occurrence. Until then, another process may emit it.
+//   - One that is Ongoing is Finished when its heartbeat and its window have passed since its latest
+//     occurrence. Until then, another process may emit it.
 //
 // Restore fills at most half of the tracker. What it leaves out is found by its name
 // when it occurs again.

@@ -11,7 +11,7 @@ import (
 type Sink struct {
 	events.EventSink
 
-	// MaxInFlight is the number of requests in flight at a time, so that a test is always the same.
+	// MaxInFlight is the number of requests in flight that take at most 100 ms, so that a test is always the same.
 	MaxInFlight int
 	// ListLimit is the number of Events on the server up to which they are listed.
 	ListLimit int

@@ -285,7 +285,7 @@ func TestPriorityAndFairnessPushesBack(t *testing.T) {
 	}
 	assert.Empty(t, r.written(t), "the server has accepted nothing")
 	release()
-	// The workers of a recorder need more than one seat: they would push each
+	// The requests of a recorder need more than one seat: they would push each
 	// other back forever.
 	_, err = admin.FlowcontrolV1().PriorityLevelConfigurations().Patch(t.Context(), schema.Name, types.MergePatchType,
 		[]byte(`{"spec":{"limited":{"nominalConcurrencyShares":100}}}`), metav1.PatchOptions{})

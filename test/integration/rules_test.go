@@ -396,7 +396,7 @@ func wireRows() []wireRow {
 				// The hash keeps names different.
 				e.ReportingInstance = strings.Repeat("i", 119) + "-09bf9544"
 				e.ReportingController = strings.Repeat("p", 244) + "-e890cf3d/" + strings.Repeat("c", 54) + "-39f4a785"
-				e.Annotations = m{"small": "1"}
+				e.Annotations = m{"small": "1", series.AnnotationLastNote: long(1025)}
 			},
 			omitsAnnotations: true,
 		}, {

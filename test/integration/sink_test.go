@@ -98,7 +98,7 @@ func TestSinkWithPartialPermissions(t *testing.T) {
 					emit(r.recorder(), pod, 2)
 					emitted += 2
 					poll(t, r, func(c *assert.CollectT) {
-						clock.Step(time.Second) // the gate is closed if the server denied something
+						clock.Step(time.Second) // a series that was denied waits for its back-off
 						written := r.written(c)
 						require.Len(c, written, 1)
 						require.Equal(c, emitted, occurrences(&written[0]))
