@@ -41,7 +41,7 @@ func TestClusterForWhichTheManagerDoesNotWait(t *testing.T) {
 	broadcaster := events.NewBroadcaster(compat.NewSink(remoteClients))
 	remote, err := controllerruntime.NewCluster(config, broadcaster)
 	require.NoError(t, err)
-	created, emitted, answers := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	created, answers := make(chan struct{}), make(chan struct{})
 	remoteClients.PrependReactor("create", "events", func(clienttesting.Action) (bool, runtime.Object, error) {
 		close(created)
 		return false, nil, nil
@@ -60,16 +60,14 @@ func TestClusterForWhichTheManagerDoesNotWait(t *testing.T) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}
 		remote.GetEventRecorder("tester").Eventf(pod, nil, corev1.EventTypeWarning, "Failed", "Try", "it fails")
 		<-created
-		cancel()
-		defer close(emitted)
-		for range 99 { // as a reconciler that is still running
+		for range 99 {
 			remote.GetEventRecorder("tester").Eventf(pod, nil, corev1.EventTypeWarning, "Failed", "Try", "it fails")
 		}
+		cancel()
 		return nil
 	})))
 
 	err = mgr.Start(ctx)
-	<-emitted
 	broadcaster.Shutdown() // of each remote cluster
 	require.NoError(t, err)
 	list, err := remoteClients.CoreV1().Events("shop").List(t.Context(), metav1.ListOptions{})
