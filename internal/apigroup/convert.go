@@ -182,7 +182,7 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 }
 
 // addCoreFields adds the fields to a merge patch that contains series which only core/v1 can
-// change: the deprecated ones, the message, because the latest note can have been written through events.k8s.io,
+// change: the deprecated ones, the message if the event or the patch contains the latest note,
 // and the form of eventTime. It includes those that are set when the Event is created, because
 // that can have been through events.k8s.io, and not source: like reportingInstance, that is of
 // the process that created the Event.
@@ -225,14 +225,14 @@ func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
-	last := event.Annotations[series.AnnotationLastNote]
+	last, ok := event.Annotations[series.AnnotationLastNote]
 	if raw, patched := annotations[series.AnnotationLastNote]; patched {
-		last = "" // null: the note of the first occurrence is the latest one again
+		last, ok = "", true // null: the note of the first occurrence is the latest one again
 		if err := json.Unmarshal(raw, &last); err != nil {
 			return nil, fmt.Errorf("parse metadata: %w", err)
 		}
 	}
-	if event.Note != "" {
+	if ok && event.Note != "" {
 		added["message"] = storedMessage(event, messageOf(event, last))
 	}
 	if !event.EventTime.IsZero() && canBeLegacy(event) {
