@@ -393,13 +393,16 @@ func (d *drive) judgeState(e *emitter, wasRefused bool) {
 		return // until the next write, which can be half an hour away
 	}
 	calm := max(d.calmSince, e.fast)
-	quiet := d.now - e.last
+	quiet, ends := d.now-e.last, max(e.last+o.MaxWindow, d.calmSince)
+	if slices.ContainsFunc(all, func(ev *remoteEvent) bool { return ev.event.Note == "before" }) { // of another process
+		ends += series.DefaultHeartbeat
+	}
 	switch isFast := e.fast != never && o.FinishAfter < o.EventTTL && quiet < o.FinishAfter && e.last > d.calmSince; {
 	case isFast && len(all) > 0 && !isOngoing && d.now-calm > bound && e.last-calm > bound:
 		d.t.Errorf("%s recurs since %s, and is not Ongoing: %s", e.key, d.now-e.fast, d.w.server(e.key))
 	case isFast && len(all) == 0 && e.last-calm > o.HeartbeatInterval+bound && o.FinishAfter < (o.EventTTL-o.HeartbeatInterval)/2:
 		d.t.Errorf("%s recurs since %s, and has no Event", e.key, d.now-e.fast)
-	case isOngoing && e.count > 0 && !d.restarts && d.now-max(e.last+o.MaxWindow, d.calmSince) > bound:
+	case isOngoing && e.count > 0 && !d.restarts && d.now-ends > bound:
 		d.t.Errorf("%s is quiet since %s, and Ongoing: %s", e.key, quiet, d.w.server(e.key))
 	}
 }

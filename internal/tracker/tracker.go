@@ -76,7 +76,7 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 		e = t.find(hash, &rest)
 	}
 	// Only an occurrence that changes nothing but the count counts here.
-	if e == nil || !e.isOngoing() || e.silent || at-e.last >= t.gap || e.isFresh(at) || t.sealed != "" {
+	if e == nil || !e.isOngoing() || e.silent || at-e.last >= t.gap || e.waits || e.isFresh(at) || t.sealed != "" {
 		return nil, false, false
 	}
 	e.add(1)

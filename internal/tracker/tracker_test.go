@@ -1033,6 +1033,29 @@ func TestEndIsTheLastHeartbeat(t *testing.T) {
 	assert.Positive(t, together)
 }
 
+// The heartbeat of a loop that is nearly as slow as its window waits for the next occurrence, and no longer.
+func TestHeartbeatWaitsForOneOccurrence(t *testing.T) {
+	tr, k := New(Options{FinishAfter: 6 * time.Minute, MaxWindow: 6 * time.Minute, FirstHeartbeat: time.Minute}, start), testKey("a")
+	now := start
+	e := observe(t, tr, k, now, Occurrence{})
+	for end := now.Add(4 * time.Hour); now.Before(end); {
+		occurs := now.Add(5 * time.Minute)
+		for now.Before(occurs) {
+			for w, _, ok := next(tr, now); ok; w, _, ok = next(tr, now) {
+				tr.Apply(w, Response{}, now)
+			}
+			wake, _ := wakes(tr, now)
+			if now = occurs; !wake.IsZero() && wake.Before(occurs) {
+				now = wake
+			}
+		}
+		if _, counted, _ := tr.Count(k, now.Sub(start)); !counted {
+			tr.Observe(k, Occurrence{}, now)
+		}
+		require.Less(t, now.Sub(start)-e.stored.at, 41*time.Minute)
+	}
+}
+
 // An evicted series that occurred once is no Singleton any more when another process has counted, too.
 func TestShareOfAnEvictedSeries(t *testing.T) {
 	for _, found := range []series.State{series.Singleton, series.Ongoing, series.Finished, series.Unknown} {
