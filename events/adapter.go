@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -29,15 +30,16 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 }
 
 // NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
-// including legacy ones, emit to one broadcaster, which writes as one with the sink of
-// compat.NewSink does: through core/v1 or events.k8s.io/v1. The adapter shuts down when ctx ends.
+// including legacy ones, emit to one broadcaster, which writes as that of compat.NewBroadcaster with
+// compat.NewSink does: through core/v1 or events.k8s.io/v1, each 5 minutes. The adapter shuts down when
+// ctx ends.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	a := adapter{NewBroadcaster(&apigroup.Fallback{
+	a := adapter{newBroadcaster(&apigroup.Fallback{
 		Events: &EventSinkImpl{Interface: client.EventsV1()},
 		Core:   &apigroup.CoreSink{Interface: client.CoreV1()},
-	})}
+	}, Options{HeartbeatInterval: 5 * time.Minute})}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	a.log.Store(&logger)
 	context.AfterFunc(ctx, a.Shutdown)

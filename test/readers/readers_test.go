@@ -67,12 +67,14 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 	"NewSink": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startEvents(events.NewBroadcaster(compat.NewSink(clients)))
 	},
-	"NewSink, 5 min": func(clients *fake.Clientset) (emit func(note string), stop func()) {
-		b, err := events.New(compat.NewSink(clients), events.Options{HeartbeatInterval: 5 * time.Minute})
-		if err != nil {
-			panic(err)
-		}
-		return startEvents(b)
+	"Events": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+		return startEvents(compat.NewBroadcaster(compat.NewSink(clients)).Events())
+	},
+	"adapter": func(clients *fake.Clientset) (emit func(note string), stop func()) {
+		a := events.NewEventBroadcasterAdapter(clients)
+		a.StartRecordingToSink(nil)
+		r := a.NewRecorder("tester")
+		return func(note string) { r.Eventf(pod, nil, "Warning", "Failed", "Trying", "%s", note) }, a.Shutdown
 	},
 	"GetEventRecorder": func(clients *fake.Clientset) (emit func(note string), stop func()) {
 		return startManager(clients, func(mgr manager.Manager) func(string) {
@@ -91,9 +93,11 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 	},
 }
 
-// likeRecord are the writers that take the place of tools/record. The last one takes that of
-// tools/events, which begins no Event for another note.
+// likeRecord are the writers that take the place of tools/record.
 var likeRecord = []string{"compat/record", "NewBroadcaster", "NewManager", "GetEventRecorder"}
+
+// likeEvents are those that take the place of tools/events, which begins no Event for another note.
+var likeEvents = []string{"Events", "adapter", "GetEventRecorder"}
 
 var pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-0"}}
 
@@ -424,7 +428,9 @@ func TestReaders(t *testing.T) {
 					for _, ours := range likeRecord {
 						assert.Equal(t, cells(r, "compat/record"), cells(r, ours), "%s, %s: they share a column", r.name, ours)
 					}
-					assert.Equal(t, cells(r, "compat/record").age, cells(r, "NewSink, 5 min").age, "%s: the page says so", r.name)
+					for _, ours := range likeEvents {
+						assert.Equal(t, cells(r, "compat/record").age, cells(r, ours).age, "%s, %s: the page says so", r.name, ours)
+					}
 				}
 				for _, after := range []time.Duration{0, hours / 2} {
 					compare := func(ours, theirs string, old time.Duration) {
@@ -445,18 +451,29 @@ func TestReaders(t *testing.T) {
 					}
 					const second = time.Second // lastTimestamp is truncated
 					for _, ours := range likeRecord {
-						if ours != "GetEventRecorder" || !loop.notes {
+						if !slices.Contains(likeEvents, ours) || !loop.notes {
 							compare(ours, "tools/record", 5*time.Minute+second)
 						}
 					}
-					if loop.isSlow() && !r.readsUpdates() {
-						continue // tools/events begins another Event for each occurrence
+					if loop.isSlow() && !r.readsUpdates() { // tools/events begins another Event for each occurrence
+						for _, ours := range likeEvents {
+							if !loop.notes {
+								compare(ours, "tools/record", 5*time.Minute+second)
+							}
+						}
+						continue
 					}
-					compare("NewSink, 5 min", "tools/events", 5*time.Minute+second)
-					compare("GetEventRecorder", "tools/events", 5*time.Minute+second)
-					compare("NewSink", "tools/events", 30*time.Minute+loop.next(after)+second)
+					for _, ours := range likeEvents {
+						compare(ours, "tools/events", 5*time.Minute+second)
+					}
+					old := 30*time.Minute + loop.next(after) + second
+					compare("NewSink", "tools/events", old)
 					if !loop.isSlow() || r.readsLatest() && !loop.notes {
-						compare("EventSinkImpl", "tools/events", 30*time.Minute+loop.next(after)+second)
+						compare("EventSinkImpl", "tools/events", old)
+						continue
+					}
+					if age := read(r, loop, stored["EventSinkImpl"], occurrences, after).age; age > max(read(r, loop, stored["tools/events"], occurrences, after).age, old) {
+						assert.Regexp(t, `first|none|nothing|\*`, cells(r, "EventSinkImpl").age, "%s: the table says so", r.name)
 					}
 				}
 			}

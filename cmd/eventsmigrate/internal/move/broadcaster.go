@@ -16,7 +16,8 @@ func (pl *planner) newRecorder(f *File, call *ast.CallExpr, set node) {
 	pl.note(call.Pos(), "types", Moved, "NewRecorder")
 }
 
-// newSink makes a sink for events.k8s.io one for both groups, if the program has a clientset.
+// newSink makes a sink for events.k8s.io one for both groups, if the program has a clientset, and the
+// broadcaster one with heartbeats as frequent as their readers need.
 func (pl *planner) newSink(f *File, m maker) {
 	arg, info := m.call.Args[0], f.Pkg.Info
 	if v, ok := info.Uses[identOf(arg)].(*types.Var); ok && m.fun != nil {
@@ -45,11 +46,13 @@ func (pl *planner) newSink(f *File, m maker) {
 		}
 	}
 	if clientset == nil {
-		pl.note(arg.Pos(), "recorder", Decide, "through events.k8s.io alone, readers of Events show slow loops late or not at all: pass compat.NewSink with a clientset")
+		pl.note(arg.Pos(), "recorder", Decide, "through events.k8s.io alone, readers of Events show slow loops late or not at all: use compat.NewBroadcaster with compat.NewSink of a clientset")
 		return
 	}
 	pl.edit(f, arg.Pos(), clientset.Pos(), arg.Pos(), qualify(compatPath)+"NewSink(")
 	pl.edit(f, clientset.End(), arg.End(), arg.Pos(), ")")
+	pl.edit(f, m.call.Pos(), m.call.Lparen, arg.Pos(), qualify(compatPath)+"NewBroadcaster")
+	pl.edit(f, m.call.End(), m.call.End(), arg.Pos(), ".Events()")
 	pl.note(arg.Pos(), "recorder", Moved, "compat.NewSink")
 }
 
