@@ -56,6 +56,8 @@ type Broadcaster struct {
 
 var _ record.EventBroadcaster = (*Broadcaster)(nil)
 
+var errStopped = errors.New("compat: the recording was stopped, and does not start again")
+
 // NewBroadcaster returns a Broadcaster that writes to sink, such as
 // &events.EventSinkImpl{Interface: clientset.EventsV1()}. It replaces
 // record.NewBroadcaster.
@@ -104,8 +106,8 @@ func (b *Broadcaster) NewRecorder(scheme *runtime.Scheme, source corev1.EventSou
 // errors.
 //
 // The broadcaster writes until [Broadcaster.Shutdown], or until the caller has
-// stopped all results. In the latter case it writes pending events for at most
-// events.Options.ShutdownTimeout. It cannot start again.
+// stopped all results. In the latter case it writes events for events.Options.ShutdownTimeout, and is then
+// shut down: it cannot start again.
 func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 	if err := b.startRecording(); err != nil && !errors.Is(err, events.ErrStarted) && !errors.Is(err, events.ErrShutDown) {
 		b.logger().Error(err, "Cannot record events")
@@ -124,7 +126,11 @@ func (b *Broadcaster) startRecording() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.recordings++
-	if b.stop != nil {
+	switch {
+	case b.stop == nil:
+	case b.recordings == 1:
+		return errStopped
+	default:
 		return nil
 	}
 	var ctx context.Context

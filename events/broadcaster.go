@@ -317,18 +317,14 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 	flushing, cancel := context.WithCancelCause(writing)
 	defer cancel(nil)
 	d.beginShutdown()
-	if b.detached() == nil {
-		d.goroutines.Go(func() {
-			if d.untilHopeless(flushing) == nil {
-				cancel(errHopeless)
-			}
-		})
-		if err := b.Flush(flushing); err != nil {
-			logger.Error(err, "Events were left when the broadcaster was shut down")
-			cause = errors.Unwrap(err)
+	d.goroutines.Go(func() {
+		if d.untilHopeless(flushing) == nil {
+			cancel(errHopeless)
 		}
-	} else {
-		cause = errors.New("the sink is detached")
+	})
+	if err := b.Flush(flushing); err != nil {
+		logger.Error(err, "Events were left when the broadcaster was shut down")
+		cause = errors.Unwrap(err)
 	}
 	cancel(nil)
 	d.cancel()
@@ -338,15 +334,6 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 		logger.Error(err, "A sink hangs")
 	}
 	return cause
-}
-
-// detached returns a channel that is closed when the sink can be used again, or nil if it
-// can be used.
-func (b *Broadcaster) detached() <-chan struct{} {
-	if b.wired.Detached == nil {
-		return nil
-	}
-	return b.wired.Detached()
 }
 
 // logger returns the logger of the context with which the broadcaster was started.

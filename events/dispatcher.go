@@ -90,8 +90,7 @@ func (d *dispatcher) poke() {
 // run makes requests until the dispatcher is stopped.
 func (d *dispatcher) run() {
 	for d.ctx.Err() == nil {
-		detached := d.b.detached()
-		w, wake := d.next(detached != nil)
+		w, wake := d.next()
 		if w != nil {
 			d.goroutines.Go(func() { d.work(w) })
 			continue
@@ -99,7 +98,6 @@ func (d *dispatcher) run() {
 		deadline, stop := d.b.timer(earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false)))
 		select {
 		case <-deadline:
-		case <-detached:
 		case <-d.wake:
 		case <-d.ctx.Done():
 		}
@@ -109,17 +107,17 @@ func (d *dispatcher) run() {
 
 // next returns a write to make now, which has a token of the rate limiter. If there is none, wake is when to come
 // back: zero if time alone changes nothing.
-func (d *dispatcher) next(detached bool) (w *tracker.Write, wake time.Time) {
-	w, drops, wake := d.nextLocked(detached)
+func (d *dispatcher) next() (w *tracker.Write, wake time.Time) {
+	w, drops, wake := d.nextLocked()
 	d.b.drop(d.b.logger(), nil, drops)
 	return w, wake
 }
 
-func (d *dispatcher) nextLocked(detached bool) (w *tracker.Write, drops []tracker.Drop, wake time.Time) {
+func (d *dispatcher) nextLocked() (w *tracker.Write, drops []tracker.Drop, wake time.Time) {
 	d.mu.Lock() // a token can be taken by one request only
 	defer d.mu.Unlock()
 	now := d.b.clock.Now()
-	mayStart := !detached && (!d.tokenAt.After(now) || d.hurry.Load())
+	mayStart := !d.tokenAt.After(now) || d.hurry.Load()
 	w, drops, wake = d.b.tracker.Next(now, mayStart)
 	switch {
 	case w != nil:
@@ -127,7 +125,7 @@ func (d *dispatcher) nextLocked(detached bool) (w *tracker.Write, drops []tracke
 		if w.First { // each namespace has its chance in a shutdown
 			d.progress = now
 		}
-	case !detached && !mayStart:
+	case !mayStart:
 		wake = earlier(wake, d.tokenAt)
 	}
 	return w, drops, wake
@@ -173,7 +171,7 @@ func (d *dispatcher) work(w *tracker.Write) {
 		if d.ctx.Err() != nil {
 			return
 		}
-		if w, _ = d.next(d.b.detached() != nil); w != nil {
+		if w, _ = d.next(); w != nil {
 			d.poke() // the response can permit more than one, or set a deadline that run does not know
 		}
 	}

@@ -182,7 +182,7 @@ func (b *Broadcaster) Stats() Stats {
 	t := b.tracker.Stats(now)
 	d := b.dispatcher.Load()
 	s := Stats{
-		Running:            d != nil && d.ctx.Err() == nil && b.detached() == nil,
+		Running:            d != nil && d.ctx.Err() == nil,
 		Occurrences:        t.Occurrences,
 		Tracked:            t.Singletons + t.Ongoing + t.Ended + t.Closing,
 		Singletons:         t.Singletons,

@@ -1,11 +1,7 @@
 package record
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"reflect"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +14,6 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/legacybroadcaster"
 	"github.com/eventseries/eventseries/internal/safelog"
-	"github.com/eventseries/eventseries/internal/wiring"
 )
 
 // Broadcaster is the [EventBroadcaster] that [NewBroadcaster] returns. Its methods are
@@ -29,14 +24,9 @@ import (
 type Broadcaster struct {
 	*compat.Broadcaster
 
-	recorders    legacybroadcaster.Recorders
-	sink         *relay
-	flushTimeout time.Duration
-	logger       klog.Logger
-
-	mu         sync.Mutex
-	recordings int // results of StartRecordingToSink that are not stopped
-	generation int // of recordings without a pause
+	recorders legacybroadcaster.Recorders
+	sink      *relay
+	logger    klog.Logger
 }
 
 // NewBroadcaster returns a [Broadcaster] that records nothing until
@@ -45,19 +35,16 @@ func NewBroadcaster(opts ...BroadcasterOption) EventBroadcaster {
 	c := newConfig(opts)
 	logger := safelog.Guard(klog.FromContext(c.ctx))
 	sink := &relay{sources: sources{known: lru.New(maxSources)}}
-	wired := &wiring.Sink{EventSink: sink, Detached: sink.whileDetached}
-	to, err := events.New(wired, compat.WithDefaults(c.events))
+	to, err := events.New(sink, compat.WithDefaults(c.events))
 	if err != nil {
 		logger.Error(err, "Recording events with default options")
-		c.events = events.Options{}
-		to = compat.NewBroadcaster(wired).Events()
+		to = compat.NewBroadcaster(sink).Events()
 	}
 	b := &Broadcaster{
-		Broadcaster:  compat.NewBroadcasterFor(to, compat.Options{Context: c.ctx}),
-		recorders:    legacybroadcaster.Recorders{Target: to, DistinctNotes: c.distinctNotes, Message: c.correlator.MessageFunc},
-		sink:         sink,
-		flushTimeout: cmp.Or(c.events.ShutdownTimeout, defaultShutdownTimeout),
-		logger:       logger,
+		Broadcaster: compat.NewBroadcasterFor(to, compat.Options{Context: c.ctx}),
+		recorders:   legacybroadcaster.Recorders{Target: to, DistinctNotes: c.distinctNotes, Message: c.correlator.MessageFunc},
+		sink:        sink,
+		logger:      logger,
 	}
 	c.correlator.MaxEvents, c.correlator.MessageFunc = 0, nil
 	if ignored := setFields(c.correlator); len(ignored) > 0 {
@@ -128,64 +115,16 @@ func (b *Broadcaster) StartEventWatcher(handler func(*corev1.Event)) watch.Inter
 // sinks of one server, each event would become two Events.
 //
 // The broadcaster writes until [Broadcaster.Shutdown], or until the caller has stopped
-// all results. In the latter case it writes pending events for at most
-// events.Options.ShutdownTimeout. Events that are emitted later wait. The next call of
-// StartRecordingToSink, with any sink, writes them; Shutdown drops them and counts them in
-// events.Stats.Dropped.
+// all results. In the latter case it writes events for events.Options.ShutdownTimeout, and is then
+// shut down: it cannot start again.
 func (b *Broadcaster) StartRecordingToSink(sink EventSink) watch.Interface {
 	to, err := newDestination(sink)
 	if err == nil {
-		err = b.use(to)
+		err = b.sink.use(to)
 	}
 	if err != nil {
 		b.logger.Error(err, "Cannot record events")
 		return legacybroadcaster.NewWatch(func() {})
 	}
-	b.Broadcaster.StartRecordingToSink(nil) // has an effect once
-	return legacybroadcaster.NewWatch(b.release)
-}
-
-// use makes to the destination of events.
-func (b *Broadcaster) use(to *destination) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.recordings > 0 && !to.is(b.sink.destination()) {
-		return errors.New("record: events are already recorded to another sink, which remains the only one")
-	}
-	if b.recordings++; b.recordings == 1 {
-		b.generation++
-		b.sink.attach(to)
-	}
-	return nil
-}
-
-// release ends a recording. The last one ends when its pending events are written.
-func (b *Broadcaster) release() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.recordings--; b.recordings == 0 {
-		go b.end(b.generation)
-	}
-}
-
-// end writes pending events and then stops the writing, unless the recording has started
-// again. The shutdown of the broadcaster ends it, too.
-func (b *Broadcaster) end(generation int) {
-	ctx, cancel := context.WithTimeout(context.Background(), b.flushTimeout)
-	defer cancel()
-	err := b.Events().Flush(ctx)
-	if b.detach(generation) && err != nil {
-		b.logger.Error(err, "Events were left when the recording was stopped")
-	}
-}
-
-// detach removes the destination of a generation. It reports whether it was there.
-func (b *Broadcaster) detach(generation int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.generation != generation || b.recordings > 0 {
-		return false
-	}
-	b.sink.detach()
-	return true
+	return b.Broadcaster.StartRecordingToSink(nil)
 }

@@ -79,8 +79,8 @@
 //   - Stopping the result of StartRecordingToSink writes pending events first. Shutdown and
 //     the end of the context of [WithContext] do the same. Shutdown therefore takes up to
 //     events.Options.ShutdownTimeout.
-//   - Events that are emitted while nothing is recorded wait until StartRecordingToSink
-//     starts again. In client-go, they are lost.
+//   - A recording that is stopped does not start again. In client-go, it does, and what is emitted
+//     meanwhile is lost.
 //   - A message of more than 4 KiB is truncated, or of more than 1,024 bytes if the Event keeps
 //     its eventTime; see compat.CoreSink. Annotations of more than 64 KiB are omitted, and an
 //     empty reason becomes "Unknown".

@@ -9,9 +9,6 @@ import (
 	"github.com/eventseries/eventseries/events"
 )
 
-// defaultShutdownTimeout is that of events.Options.
-const defaultShutdownTimeout = 10 * time.Second
-
 // BroadcasterOption configures a [Broadcaster].
 type BroadcasterOption func(*config)
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
+	"sync/atomic"
 
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -65,14 +65,10 @@ func (d *destination) is(other *destination) bool {
 	return a.Comparable() && b.Comparable() && a.Equal(b)
 }
 
-// relay is the sink of an events.Broadcaster. It has a destination while the caller
-// records to a sink.
+// relay is the sink of an events.Broadcaster. It has a destination once the caller records to a sink.
 type relay struct {
 	sources sources
-
-	mu       sync.Mutex
-	to       *destination  // nil if it has none
-	detached chan struct{} // closed when it has one again; nil if it was never taken away
+	to      atomic.Pointer[destination] // set once
 }
 
 var (
@@ -80,41 +76,12 @@ var (
 	_ events.EventLister = (*relay)(nil)
 )
 
-// errDetached is the result of a request that begins while the recording stops. The
-// broadcaster retries it.
-var errDetached = errors.New("record: recording is stopped")
-
-// attach sets the destination.
-func (r *relay) attach(to *destination) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.to = to
-	if r.detached != nil {
-		close(r.detached)
-		r.detached = nil
+// use sets the destination, unless there is another one.
+func (r *relay) use(to *destination) error {
+	if !r.to.CompareAndSwap(nil, to) && !to.is(r.to.Load()) {
+		return errors.New("record: events are already recorded to another sink, which remains the only one")
 	}
-}
-
-// detach takes the destination away. Events wait until the relay has one again.
-func (r *relay) detach() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.to, r.detached = nil, make(chan struct{})
-}
-
-// whileDetached returns a channel that is closed when requests can be made again, for the
-// events.Broadcaster. It is nil if they can be made.
-func (r *relay) whileDetached() <-chan struct{} {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.detached
-}
-
-// destination returns the present destination, or nil.
-func (r *relay) destination() *destination {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.to
+	return nil
 }
 
 func (r *relay) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
@@ -130,9 +97,9 @@ func (r *relay) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (
 }
 
 func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv1.Event, error)) (*eventsv1.Event, error) {
-	to := r.destination()
+	to := r.to.Load()
 	if to == nil {
-		return nil, errDetached
+		return nil, errNoSink
 	}
 	if source, ok := r.sources.of(identity{event.ReportingController, event.ReportingInstance}); ok {
 		event.DeprecatedSource = source
@@ -142,9 +109,9 @@ func (r *relay) forward(event *eventsv1.Event, call func(*destination) (*eventsv
 
 // List returns nothing if the destination cannot list.
 func (r *relay) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
-	to := r.destination()
+	to := r.to.Load()
 	if to == nil {
-		return nil, errDetached
+		return nil, errNoSink
 	}
 	if lister, ok := to.EventSink.(events.EventLister); ok {
 		return lister.List(ctx, namespace, opts)

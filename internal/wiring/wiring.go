@@ -17,9 +17,6 @@ type Sink struct {
 	ListLimit int
 	// Clock is the source of time.
 	Clock clock.WithTicker
-	// Detached returns a channel that is closed when the sink can be used again. It is nil if it can be
-	// used. Events wait meanwhile.
-	Detached func() <-chan struct{}
 	// Ended is called when the broadcaster has shut down.
 	Ended func()
 }
