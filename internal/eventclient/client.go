@@ -1,17 +1,13 @@
 package eventclient
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"sync/atomic"
 
-	"google.golang.org/protobuf/encoding/protowire"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -101,10 +97,6 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 		return none, err
 	}
 	body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
-	most := maxBody / int(reflect.TypeFor[T]().Elem().Size())
-	if n, err := length(body); err != nil || n > most {
-		return none, cmp.Or(err, fmt.Errorf("eventclient: a page has %d items, which is more than %d", n, most))
-	}
 	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
 	if err != nil {
 		return none, err
@@ -113,24 +105,6 @@ func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.L
 		return none, apierrors.FromObject(status)
 	}
 	return expect[L](object)
-}
-
-// length returns how many items a list in JSON has, or fields one in protobuf. It takes no memory for them.
-func length(list []byte) (n int, err error) {
-	data, isProtobuf := bytes.CutPrefix(list, []byte("k8s\x00"))
-	if !isProtobuf {
-		var page struct{ Items []struct{} }
-		err = json.Unmarshal(list, &page)
-		return len(page.Items), err
-	}
-	var envelope runtime.Unknown
-	err = envelope.Unmarshal(data)
-	for data = envelope.Raw; err == nil && len(data) > 0; n++ {
-		_, _, size := protowire.ConsumeField(data)
-		err = protowire.ParseError(size)
-		data = data[max(size, 0):]
-	}
-	return n, err
 }
 
 // send sends an Event in protobuf. If the server rejects that, or a client that is no RESTClient cannot

@@ -2,14 +2,12 @@ package eventclient
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
-	"unsafe"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -284,26 +282,6 @@ func TestListContent(t *testing.T) {
 			}
 		}
 	}
-}
-
-// Three bytes can be an Event that takes hundreds.
-func TestItemsAreBounded(t *testing.T) {
-	most := maxBody / int(unsafe.Sizeof(corev1.Event{}))
-	for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
-		for n, isTooLong := range map[int]bool{most - 1: false, most + 1: true} {
-			list := &corev1.EventList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "EventList"}, Items: make([]corev1.Event, n)}
-			events := coreEvents(t, &eventclienttest.Transport{Body: encode(t, list, mediaType)})
-			got, err := events.List(t.Context(), "ns", metav1.ListOptions{})
-			if isTooLong {
-				require.ErrorContains(t, err, fmt.Sprint("more than ", most))
-			} else {
-				require.NoError(t, err)
-				require.Len(t, got.Items, n)
-			}
-		}
-	}
-	_, err := coreEvents(t, &eventclienttest.Transport{Body: "k8s\x00\x12\x02\x0a\x05"}).List(t.Context(), "ns", metav1.ListOptions{})
-	require.ErrorIs(t, err, io.ErrUnexpectedEOF)
 }
 
 // client-go would wait for the Retry-After and retry. It prefers the Status in the body, which can lack what

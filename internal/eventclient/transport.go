@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// maxBody is the length of the longest response, and the size of the Events of the longest page, without
-// their texts. A response is read into memory. A compressed one can be a thousand times as long as what was
-// sent, and three bytes can be an Event that takes 800. A page of 500 Events has 1 MiB; a server that has no
-// pages sends more. No object is as long, so what is longer is no response of an API server.
+// maxBody is the length of the longest response. A response is read into memory, and a compressed one can be
+// a thousand times as long as what was sent. A page of 500 Events has 1 MiB; a server that has no pages sends
+// more. No object is as long, so what is longer is no response of an API server.
 const maxBody = 16 << 20
 
 // transport bounds the bodies of responses: to read a longer one is an error. It also converts
