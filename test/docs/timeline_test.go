@@ -72,7 +72,7 @@ var timelineRow = regexp.MustCompile(`^.* count \d+`)
 
 // replay returns the requests of a tracker: time, object, kind, response, and count.
 func replay(until time.Duration, events map[string]func(time.Duration) bool, fault func(string, time.Duration) string) (log []string) {
-	start, stored := time.Unix(0, 0), map[string]*eventsv1.Event{}
+	start, stored := time.Unix(0, 0), map[string]stored{}
 	tr := tracker.New(tracker.Options{}, start)
 	for at := time.Duration(0); at < until; at += 100 * time.Millisecond {
 		for name, occurs := range events {
@@ -84,7 +84,7 @@ func replay(until time.Duration, events map[string]func(time.Duration) bool, fau
 		for w, _, _ := tr.Next(start.Add(at), true); w != nil; w, _, _ = tr.Next(start.Add(at), true) {
 			response, result := fault(w.Series.Namespace, at), tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}
 			if response != "500" {
-				code, answer := store(stored, w)
+				code, answer := store(stored, w, at)
 				if response == "" {
 					response, result = code, answer
 				}
@@ -96,18 +96,26 @@ func replay(until time.Duration, events map[string]func(time.Duration) bool, fau
 	return log
 }
 
+// stored is an Event on the server, and when it was written.
+type stored struct {
+	*eventsv1.Event
+	at time.Duration
+}
+
 // store answers a write as a server does.
-func store(events map[string]*eventsv1.Event, w *tracker.Write) (response string, r tracker.Response) {
-	event := events[w.Series.Name]
-	switch {
-	case event != nil && w.Creates():
+func store(events map[string]stored, w *tracker.Write, at time.Duration) (response string, r tracker.Response) {
+	event, ok := events[w.Series.Name]
+	switch ok = ok && at < event.at+time.Hour; {
+	case ok && w.Creates():
 		return "409", tracker.Response{Outcome: schedule.Taken}
-	case event != nil && w.Series.Version != "" && w.Series.Version != event.ResourceVersion:
+	case !ok && !w.Creates():
+		return "404", tracker.Response{Outcome: schedule.Gone}
+	case ok && w.Series.Version != "" && w.Series.Version != event.ResourceVersion:
 		return "409", tracker.Response{Outcome: schedule.Changed}
 	case w.Kind != tracker.Look:
-		event = w.Series.Event()
+		event = stored{w.Series.Event(), at}
 		event.ResourceVersion = w.Series.Version + "1" // another one than before
 		events[w.Series.Name] = event
 	}
-	return "ok", tracker.Response{Outcome: schedule.Written, Event: event}
+	return "ok", tracker.Response{Outcome: schedule.Written, Event: event.Event}
 }
