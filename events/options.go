@@ -47,7 +47,7 @@ type Options struct {
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are those whose Events are listed. Set them if the controller may list in
+	// Namespaces are the namespaces whose Events are listed. Set them if the controller may list in
 	// some namespaces only. If empty, all.
 	//
 	// The list finds the series that earlier processes have left. A series that is not found this
