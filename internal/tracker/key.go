@@ -12,7 +12,7 @@ import (
 )
 
 // internedKey is a series.Key as an Entry stores it: what many series have in common is stored once,
-// and what few have, separately. It takes 56 bytes; a Key takes 288. All strings are copies: those of
+// and what few have, separately. It takes 48 bytes; a Key takes 288. All strings are copies: those of
 // the caller can be parts of longer ones.
 type internedKey struct {
 	shared *words
@@ -35,8 +35,8 @@ type (
 	kind   struct{ apiVersion, kind, fieldPath string }
 	object struct {
 		namespace unique.Handle[string]
-		name      string
-		uid       types.UID
+		names     string // the name and the UID
+		name      int32  // the length of the name
 	}
 )
 
@@ -44,19 +44,20 @@ func kindOf(r *series.Reference) kind { return kind{r.APIVersion, r.Kind, r.Fiel
 
 func objectOf(r *series.Reference) object {
 	names := strings.Join([]string{r.Name, string(r.UID)}, "") // a copy, also if one is empty
-	return object{unique.Make(r.Namespace), names[:len(r.Name)], types.UID(names[len(r.Name):])}
+	return object{unique.Make(r.Namespace), names, int32(len(r.Name))}
 }
 
 // reference returns the reference to an object of kind k.
 func (k *kind) reference(to *object) series.Reference {
 	return series.Reference{
-		APIVersion: k.apiVersion, Kind: k.kind, Namespace: to.namespace.Value(), Name: to.name, UID: to.uid, FieldPath: k.fieldPath,
+		APIVersion: k.apiVersion, Kind: k.kind, Namespace: to.namespace.Value(),
+		Name: to.names[:to.name], UID: types.UID(to.names[to.name:]), FieldPath: k.fieldPath,
 	}
 }
 
 // isOf reports whether r is the reference to an object of kind k.
 func (k *kind) isOf(r *series.Reference, to *object) bool {
-	return to.name == r.Name && to.uid == r.UID && to.namespace.Value() == r.Namespace &&
+	return to.names[:to.name] == r.Name && to.names[to.name:] == string(r.UID) && to.namespace.Value() == r.Namespace &&
 		k.kind == r.Kind && k.apiVersion == r.APIVersion && k.fieldPath == r.FieldPath
 }
 

@@ -290,7 +290,7 @@ func TestBytesPerSeries(t *testing.T) {
 	tr := trackerOf(t, keys)
 	per := (heap() - before) / n
 	t.Logf("%d bytes a series", per)
-	assert.LessOrEqual(t, per, uint64(408))
+	assert.LessOrEqual(t, per, uint64(400))
 	runtime.KeepAlive(keys)
 	runtime.KeepAlive(tr)
 }
