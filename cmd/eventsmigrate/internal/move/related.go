@@ -6,6 +6,8 @@ import (
 	"go/types"
 	"slices"
 	"strings"
+
+	"github.com/eventseries/eventseries/cmd/eventsmigrate/internal/verb"
 )
 
 // relatedOf returns the only object besides the regarding one that the message of a call
@@ -42,26 +44,31 @@ func (pl *planner) relatedOf(c *call, message int) (expr string, plain bool) {
 	if a == nil || b == nil || isReference(a) || isReference(b) {
 		return "", false // perhaps the same object
 	}
-	return expr, a != b && !nilable && exists(info, c, rootOf(info, found))
+	plain = a != b && !nilable && exists(info, c, rootOf(info, found))
+	if failed := StringOf(info, c.expr.Args[message-2]) == "Warning"; failed && !plain && strings.HasPrefix(verb.Action(c.file.constant(c.fun, c.expr.Args[message-1])), "Create") {
+		return "", false // nothing created it
+	}
+	return expr, plain
 }
 
-// ofKind returns an object that exists at a call, and whose kind is in the reason, unless the
-// event is a Warning: what failed may not exist.
-func ofKind(info *types.Info, c *call, reason int) string {
+// ofKind returns the innermost object that exists at a call, and whose kind is in the reason, unless
+// the event is a Warning: what failed may not exist.
+func ofKind(info *types.Info, c *call, reason int) (name string) {
 	text, regarding := c.file.constant(c.fun, c.expr.Args[reason]), named(info.TypeOf(c.expr.Args[0]))
 	if c.fun == nil || StringOf(info, c.expr.Args[reason-1]) != "Normal" || regarding == nil {
 		return ""
 	}
+	var scope *types.Scope
 	for n := range ast.Preorder(c.fun) {
 		id, _ := n.(*ast.Ident)
 		v, ok := info.Defs[id].(*types.Var)
-		if ok && v.Pos() < c.expr.Pos() && v.Parent() != nil && v.Parent().Contains(c.expr.Pos()) && IsObject(v.Type()) {
+		if ok && v.Parent() != scope && v.Pos() < c.expr.Pos() && v.Parent() != nil && v.Parent().Contains(c.expr.Pos()) && IsObject(v.Type()) {
 			if t := named(v.Type()); t != nil && t != regarding && !isReference(t) && strings.Contains(text, t.Name()) {
-				return id.Name
+				name, scope = id.Name, v.Parent()
 			}
 		}
 	}
-	return ""
+	return name
 }
 
 // isReference reports whether values of a type can stand for objects of any kind.

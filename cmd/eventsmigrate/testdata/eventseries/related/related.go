@@ -134,3 +134,18 @@ func newJob(name string) *batchv1.Job {
 
 // create changes the job, as the client of controller-runtime does.
 func (c *controller) create(context.Context, *batchv1.Job) error { return nil }
+
+// kinds has two jobs: the inner one is what the reason means.
+func (c *controller) kinds(cronJob *batchv1.CronJob, active *batchv1.Job, done []*batchv1.Job) {
+	for _, old := range done {
+		c.Event(cronJob, "Normal", "JobDeleted", "removed what the history limit does not keep")
+		_ = old
+	}
+	_ = active
+}
+
+// refused names a claim that the API server does not have.
+func (c *controller) refused(volume *corev1.PersistentVolume) {
+	wanted := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	c.Eventf(volume, "Warning", "ClaimCreationFailed", "no claim %s", wanted.Name)
+}
