@@ -151,16 +151,13 @@ func (p *Program) output(f *File, plan *Plan, target Target) *Output {
 	return o
 }
 
-// The comment of a constant for an action that a person must name, and how it begins.
-const (
-	todoPrefix  = "// TODO(eventsmigrate): "
-	todoComment = todoPrefix + "name what the controller does."
-)
+// todoPrefix begins the comment of a constant for an action that a person must name.
+const todoPrefix = "// TODO(eventsmigrate): "
 
 func constants(todos []*todo) string {
 	var b strings.Builder
 	for _, t := range todos {
-		fmt.Fprintf(&b, "\n%s\nconst %s = \"Reconcile\"\n", todoComment, t.name)
+		fmt.Fprintf(&b, "\n%s%s.\nconst %s = \"Reconcile\"\n", todoPrefix, t.text, t.name)
 	}
 	return b.String()
 }

@@ -189,6 +189,20 @@ func Forwards(info *types.Info, fun *ast.FuncDecl, e ast.Expr) bool {
 	return ok && fun != nil && v.Kind() == types.ParamVar && fun.Pos() < v.Pos() && v.Pos() < fun.End() && types.Identical(v.Type(), types.Typ[types.String])
 }
 
+// FieldOf returns the names of a field of strings, if an expression is one, and of its type, or "".
+// Those of the API belong to somebody else.
+func FieldOf(info *types.Info, e ast.Expr) (owner, field string) {
+	sel, _ := ast.Unparen(e).(*ast.SelectorExpr)
+	s := info.Selections[sel]
+	if s == nil || s.Kind() != types.FieldVal || HasMethod(s.Recv(), "DeepCopyInto") || !types.Identical(s.Type(), types.Typ[types.String]) {
+		return "", ""
+	}
+	if t := named(s.Recv()); t != nil && t.Pkg() != nil {
+		return t.Pkg().Name() + "." + t.Name(), s.Obj().Name()
+	}
+	return "", ""
+}
+
 // HasMethod reports whether values of a type have a method.
 func HasMethod(t types.Type, name string) bool {
 	if t == nil {

@@ -71,6 +71,7 @@ type Plan struct {
 // todo is a constant for an action that a person must name.
 type todo struct {
 	name  string
+	text  string  // what to do
 	files []*File // that use it
 }
 
@@ -568,11 +569,23 @@ func (pl *planner) actionFor(c *call, e ast.Expr) string {
 	}
 	key := pkg.Path() + "." + name // test variants are other packages with the same files
 	if pl.todos[key] == nil {
-		pl.todos[key] = &todo{name: name}
-		pl.nameAction(e.Pos(), name)
+		pl.todos[key] = &todo{name: name, text: todoOf(c, reason, e)}
+		pl.nameAction(e.Pos(), name, pl.todos[key].text)
 	}
 	pl.todos[key].files = append(pl.todos[key].files, c.file)
 	return name
+}
+
+// todoOf tells what a person must do about an action. It comes from where a variable reason does.
+func todoOf(c *call, reason string, e ast.Expr) string {
+	owner, field := FieldOf(c.file.Pkg.Info, e)
+	switch {
+	case reason == "" && Forwards(c.file.Pkg.Info, c.fun, e):
+		return fmt.Sprintf("give %s a parameter for the action", c.fun.Name.Name)
+	case reason == "" && owner != "":
+		return fmt.Sprintf("give %s a field for the action, beside %s", owner, field)
+	}
+	return "name what the controller does"
 }
 
 // constant returns the value of an expression in a function, which can be nil.
@@ -583,18 +596,21 @@ func (f *File) constant(fun *ast.FuncDecl, e ast.Expr) string {
 	return ConstantOf(f.Pkg.Info, fun, e)
 }
 
-// nameAction asks for the name of an action, which a constant has for now, in each package.
-func (pl *planner) nameAction(pos token.Pos, constant string) {
-	pl.gather(constant, pos, "action", "name what the controller does: the constant "+constant+" of package ", pl.fileOf(pos).Pkg.Types.Name())
+// nameAction asks for an action, for which a constant stands for now, in each package.
+func (pl *planner) nameAction(pos token.Pos, constant, text string) {
+	text += ": the constant " + constant + " of package "
+	pl.gather(text, pos, "action", text, pl.fileOf(pos).Pkg.Types.Name())
 }
 
 // pending reports the constants of an earlier run that nobody has named yet.
 func (pl *planner) pending() {
 	for _, f := range pl.Files {
 		for _, d := range f.AST.Decls {
-			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST && g.Doc != nil && strings.HasPrefix(g.Doc.List[len(g.Doc.List)-1].Text, todoPrefix) && !f.Outside {
-				name := g.Specs[0].(*ast.ValueSpec).Names[0]
-				pl.nameAction(name.Pos(), name.Name)
+			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.CONST && g.Doc != nil && !f.Outside {
+				text, ok := strings.CutPrefix(g.Doc.List[len(g.Doc.List)-1].Text, todoPrefix)
+				if name := g.Specs[0].(*ast.ValueSpec).Names[0]; ok {
+					pl.nameAction(name.Pos(), name.Name, strings.TrimSuffix(text, "."))
+				}
 			}
 		}
 	}

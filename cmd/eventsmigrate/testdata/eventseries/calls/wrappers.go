@@ -28,3 +28,14 @@ func wrap(recorder record.EventRecorder, _ string) func(object runtime.Object, r
 func constant(recorder record.EventRecorder, pod *corev1.Pod, _ string) {
 	recorder.Event(pod, "Normal", "Started", "constant")
 }
+
+// queue keeps events until flush emits them.
+type queue struct{ list []entry }
+
+type entry struct{ kind, reason, text string }
+
+func (q *queue) flush(recorder record.EventRecorder, pod *corev1.Pod) {
+	for _, e := range q.list {
+		recorder.Event(pod, e.kind, e.reason, e.text)
+	}
+}
