@@ -163,7 +163,32 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 		l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: "series", Message: fmt.Sprintf("the %s %s", what, text)})
 		return
 	}
-	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s is variable: programs and people search for it, so use a constant", what)})
+	text = "is variable: programs and people search for it, so use a constant"
+	if owner, field := move.FieldOf(l.TypesInfo, e); owner != "" {
+		text = fmt.Sprintf("is the field %s of %s: programs and people search for it, so check that it gets only constants", field, owner)
+	} else if l.isEnum(e) {
+		return
+	}
+	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s %s", what, text)})
+}
+
+// isEnum reports whether an expression converts a value of a type that has constants.
+func (l *linter) isEnum(e ast.Expr) bool {
+	of := func(e ast.Expr) ast.Expr { // what a conversion converts
+		if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && len(call.Args) == 1 && l.TypesInfo.Types[call.Fun].IsType() {
+			return call.Args[0]
+		}
+		return nil
+	}
+	value := of(e)
+	if value == nil || of(value) != nil {
+		return false
+	}
+	t, ok := types.Unalias(l.TypesInfo.TypeOf(value)).(*types.Named)
+	return ok && t.Obj().Pkg() != nil && slices.ContainsFunc(t.Obj().Pkg().Scope().Names(), func(name string) bool {
+		c, ok := t.Obj().Pkg().Scope().Lookup(name).(*types.Const)
+		return ok && types.Identical(c.Type(), t)
+	})
 }
 
 // category returns the category of a finding, which is another one in wrappers, with the name,

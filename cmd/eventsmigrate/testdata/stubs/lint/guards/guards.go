@@ -50,7 +50,7 @@ func (p *publisher) publishOne(e event) {
 		return
 	}
 	message := p.texts[e.reason]
-	p.Event(e.pod, "Normal", e.reason, message+e.message) // want `the reason is variable` `a cache or a rate limiter`
+	p.Event(e.pod, "Normal", e.reason, message+e.message) // want `the reason is the field reason of guards.event` `a cache or a rate limiter`
 }
 
 func (p *publisher) warn(pod *corev1.Pod, message string) {
