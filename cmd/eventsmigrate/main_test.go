@@ -183,14 +183,14 @@ func copyProgram(t *testing.T, dir, copied, below string, p *program) {
 	}
 }
 
-// findings returns what the linter reports, the actions that nobody has named, and the
-// managers that may not emit series.
+// findings returns what the linter reports, the actions that nobody has named, the roles that
+// lack something, and the managers that may not emit series.
 func findings(dir string, r *driver.Result) (list []string) {
 	for _, d := range r.Lint {
 		list = append(list, relative(dir, d.Pos.Filename)+": "+d.Text)
 	}
 	for _, i := range r.Plan.Items {
-		if (i.Rule == "action" || i.Rule == "manager") && i.Status == move.Decide {
+		if slices.Contains([]string{"action", "RBAC", "manager"}, i.Rule) && i.Status == move.Decide {
 			list = append(list, i.Text)
 		}
 	}

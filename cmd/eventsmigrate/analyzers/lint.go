@@ -172,19 +172,13 @@ func (l *linter) name(what string, e ast.Expr, note []ast.Expr, forwards bool) {
 	l.Report(analysis.Diagnostic{Pos: e.Pos(), Category: l.category(e, "name"), Message: fmt.Sprintf("the %s %s", what, text)})
 }
 
-// isEnum reports whether an expression converts a value of a type that has constants.
+// isEnum reports whether an expression converts a variable of a type that has constants.
 func (l *linter) isEnum(e ast.Expr) bool {
-	of := func(e ast.Expr) ast.Expr { // what a conversion converts
-		if call, ok := ast.Unparen(e).(*ast.CallExpr); ok && len(call.Args) == 1 && l.TypesInfo.Types[call.Fun].IsType() {
-			return call.Args[0]
-		}
-		return nil
-	}
-	value := of(e)
-	if value == nil || of(value) != nil {
+	call, ok := ast.Unparen(e).(*ast.CallExpr)
+	if !ok || len(call.Args) != 1 || !l.TypesInfo.Types[call.Fun].IsType() || move.ObjectOf(l.TypesInfo, call.Args[0]) == nil {
 		return false
 	}
-	t, ok := types.Unalias(l.TypesInfo.TypeOf(value)).(*types.Named)
+	t, ok := types.Unalias(l.TypesInfo.TypeOf(call.Args[0])).(*types.Named)
 	return ok && t.Obj().Pkg() != nil && slices.ContainsFunc(t.Obj().Pkg().Scope().Names(), func(name string) bool {
 		c, ok := t.Obj().Pkg().Scope().Lookup(name).(*types.Const)
 		return ok && types.Identical(c.Type(), t)

@@ -193,12 +193,10 @@ func Forwards(info *types.Info, fun *ast.FuncDecl, e ast.Expr) bool {
 // Those of the API belong to somebody else.
 func FieldOf(info *types.Info, e ast.Expr) (owner, field string) {
 	sel, _ := ast.Unparen(e).(*ast.SelectorExpr)
-	s := info.Selections[sel]
-	if s == nil || s.Kind() != types.FieldVal || HasMethod(s.Recv(), "DeepCopyInto") || !types.Identical(s.Type(), types.Typ[types.String]) {
-		return "", ""
-	}
-	if t := named(s.Recv()); t != nil && t.Pkg() != nil {
-		return t.Pkg().Name() + "." + t.Name(), s.Obj().Name()
+	if s := info.Selections[sel]; s != nil && s.Kind() == types.FieldVal && !HasMethod(s.Recv(), "DeepCopyInto") && types.Identical(s.Type(), types.Typ[types.String]) {
+		if t := named(s.Recv()); t != nil && t.Pkg() != nil {
+			return t.Pkg().Name() + "." + t.Name(), s.Obj().Name()
+		}
 	}
 	return "", ""
 }

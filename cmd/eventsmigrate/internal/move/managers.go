@@ -257,9 +257,25 @@ func (pl *planner) optionOf(m *creation) *option {
 	return nil
 }
 
+// managersWriteCore reports whether those that give structured recorders are of this project, and
+// have a broadcaster of compat/record, as after a move.
+func (pl *planner) managersWriteCore() bool {
+	all := slices.DeleteFunc(slices.Collect(maps.Values(pl.creations)), func(m *creation) bool { return m.file.isTest() || !pl.gives(m, true) })
+	return len(all) > 0 && !slices.ContainsFunc(all, func(m *creation) bool {
+		o := pl.optionOf(m)
+		return !strings.HasPrefix(m.name, ManagerPath+".New") || o == nil || !isLegacyPath(pl.makerOf(o))
+	})
+}
+
 // ownBroadcaster reports whether the value of an option is a broadcaster that the program
 // constructs with package record, which becomes compat/record, or one of compat.
 func (pl *planner) ownBroadcaster(o *option) bool {
+	path := pl.makerOf(o)
+	return isLegacyPath(path) || path == compatPath || path == ManagerPath
+}
+
+// makerOf returns the path of the package that constructs the value of an option, or "".
+func (pl *planner) makerOf(o *option) string {
 	e := o.value
 	if id, ok := ast.Unparen(e).(*ast.Ident); ok && o.fun != nil {
 		if v, ok := o.file.Pkg.Info.Uses[id].(*types.Var); ok {
@@ -268,12 +284,12 @@ func (pl *planner) ownBroadcaster(o *option) bool {
 			}
 		}
 	}
-	call, ok := ast.Unparen(e).(*ast.CallExpr)
-	if !ok {
-		return false
+	if call, ok := ast.Unparen(e).(*ast.CallExpr); ok {
+		if fn, ok := ObjectOf(o.file.Pkg.Info, call.Fun).(*types.Func); ok && fn.Pkg() != nil {
+			return fn.Pkg().Path()
+		}
 	}
-	fn, ok := ObjectOf(o.file.Pkg.Info, call.Fun).(*types.Func)
-	return ok && fn.Pkg() != nil && (isLegacyPath(fn.Pkg().Path()) || fn.Pkg().Path() == compatPath || fn.Pkg().Path() == ManagerPath)
+	return ""
 }
 
 // options returns the literal of the options of a manager, or nil.

@@ -13,7 +13,8 @@ import (
 
 // sources are the recorders of a program before the move, apart from legacy ones and tests.
 type sources struct {
-	group   bool                // of events.k8s.io: broadcasters, and managers of controller-runtime
+	group   bool                // of events.k8s.io: broadcasters
+	managed bool                // structured ones of managers of controller-runtime
 	client  map[token.Pos]maker // the broadcasters of client-go's package events
 	knative bool                // contexts of knative have recorders of this project
 	impl    token.Pos           // of a reconciler that knative generates, which emits what it returns
@@ -40,7 +41,8 @@ func (pl *planner) permissions() {
 			}
 		}
 	}
-	for _, m := range rbac.Markers(texts, pl.sources.group) {
+	pl.plan.Group = pl.sources.group || pl.sources.managed && !pl.managersWriteCore()
+	for _, m := range rbac.Markers(texts, pl.plan.Group) {
 		pl.note(all[m.Index].Pos(), "RBAC", Decide, "%s", m.Text)
 	}
 	for pos, r := range pl.roles {
@@ -52,7 +54,7 @@ func (pl *planner) permissions() {
 		case !rbac.Has(r.groups, "", "core", rbac.Group, "*"):
 		case !has(func(o *role) bool { return rbac.Has(o.verbs, "patch", "*") }):
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, add patch to the verbs: a series needs it")
-		case pl.sources.group && !complete:
+		case pl.plan.Group && !complete:
 			pl.note(pos, "RBAC", Decide, "if this is a role of the program, which writes events of the group events.k8s.io, too, add:\n"+
 				`{APIGroups: []string{"events.k8s.io"}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},`)
 		}
@@ -102,7 +104,7 @@ func (c *collector) source(n *ast.CallExpr, fn *types.Func) {
 	path, sig := fn.Pkg().Path(), fn.Signature()
 	switch {
 	case fn.Name() == "GetEventRecorder" && sig.Results().Len() == 1 && !mentions(sig.Results().At(0).Type()):
-		c.sources.group = true
+		c.sources.managed = true
 	case path == compatPath+"/knative":
 		c.sources.knative = true
 	case fn.Name() == "NewImpl" && strings.Contains(path, "/reconciler/") && fn.Pkg() != c.pkg.Types:

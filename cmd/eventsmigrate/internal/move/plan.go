@@ -98,7 +98,7 @@ type planner struct {
 func (p *Program) Plan(opts Options, blocked map[token.Pos]string) *Plan {
 	pl := &planner{
 		Program: p, Options: opts, blocked: blocked,
-		plan: &Plan{Group: p.sources.group, swap: map[string]bool{}, edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
+		plan: &Plan{swap: map[string]bool{}, edits: map[*File][]edit{}, constants: map[*File][]*todo{}},
 		left: map[node][]Reason{}, legacy: map[node]bool{}, todos: map[string]*todo{}, counted: map[token.Pos]bool{}, gathered: map[string]int{},
 	}
 	pl.findForeign()
