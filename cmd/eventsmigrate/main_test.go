@@ -201,7 +201,7 @@ func findings(dir string, r *driver.Result) (list []string) {
 // the other one.
 func testPermissions(t *testing.T, loaded *driver.Packages) {
 	t.Helper()
-	for program, want := range map[string]int{"core": 0, "library": 0, "coresink": 0, "tests": 0, "moved": 1, "options": 1} {
+	for program, want := range map[string]int{"core": 0, "library": 0, "coresink": 0, "tests": 0, "moved": 1, "suite": 1, "options": 1} {
 		r, err := loaded.Move(move.Options{Target: move.EventSeries}, "example.com/testdata/permissions/"+program)
 		require.NoError(t, err)
 		got := 0

@@ -266,7 +266,8 @@ func (l *loader) add(p *move.Program) {
 		for _, f := range r.Syntax {
 			name := l.fset.File(f.FileStart).Name()
 			file := p.AddFile(pkg, f, l.sources[name])
-			file.Test = r.Imports["sigs.k8s.io/controller-runtime/pkg/envtest"] != nil || r.Module != nil && testFolder.MatchString(strings.TrimPrefix(r.PkgPath, r.Module.Path))
+			file.Test = file.Test || r.ForTest == "" && r.Imports["sigs.k8s.io/controller-runtime/pkg/envtest"] != nil ||
+				r.Module != nil && testFolder.MatchString(strings.TrimPrefix(r.PkgPath, r.Module.Path))
 			switch {
 			case l.outside[plain(r.PkgPath)]:
 				file.Outside = true
@@ -285,7 +286,7 @@ func (l *loader) add(p *move.Program) {
 	}
 }
 
-// testFolder is the name of a package for tests. Others import envtest.
+// testFolder is the name of a package for tests. Others import envtest, apart from their own tests.
 var testFolder = regexp.MustCompile(`/(e2e|envtest|tests?|testing|testutils?|testhelpers?)(/|$)`)
 
 // isBelow reports whether a file is below a directory after all links.

@@ -270,8 +270,7 @@ func (pl *planner) managersWriteCore() bool {
 // ownBroadcaster reports whether the value of an option is a broadcaster that the program
 // constructs with package record, which becomes compat/record, or one of compat.
 func (pl *planner) ownBroadcaster(o *option) bool {
-	path := pl.makerOf(o)
-	return isLegacyPath(path) || path == compatPath || path == ManagerPath
+	return slices.Contains([]string{recordPath, dropInPath, compatPath, ManagerPath}, pl.makerOf(o))
 }
 
 // makerOf returns the path of the package that constructs the value of an option, or "".
