@@ -310,8 +310,12 @@ func (t *table) isAway(at time.Duration) bool {
 	return t.failing && at-t.failedAt > t.opts.EventTTL*5/8
 }
 
+// lastRetries is for how long a series that has waited for Options.EventTTL can have its last retry. Then
+// another failure of its namespace is enough.
+const lastRetries = 115 * time.Second
+
 // failed says that a request of e has failed. What has failed and has waited for longer than the server keeps an
-// Event is given up. After schedule.RetryMax, it needs no request of its own: many series of a namespace that is denied would take many.
+// Event is given up. After lastRetries, it needs no request of its own: many series of a namespace that is denied would take many.
 // While the server is away, time does not count. A shutdown waits for no series that the server has denied or rejected twice in a row.
 func (t *table) failed(e *Entry, o schedule.Outcome, now time.Time) {
 	at := t.offset(now)
@@ -331,7 +335,7 @@ func (t *table) failed(e *Entry, o schedule.Outcome, now time.Time) {
 // has failed. It reports whether there are more.
 func (t *table) giveUpSome(now time.Time) (more bool) {
 	for left := batch; left > 0 && len(t.failures) > 0; {
-		late := t.sched.Failed(t.failures[0], t.offset(now)-t.opts.EventTTL-schedule.RetryMax, left)
+		late := t.sched.Failed(t.failures[0], t.offset(now)-t.opts.EventTTL-lastRetries, left)
 		for _, e := range late {
 			t.giveUp(e, now)
 		}
