@@ -50,6 +50,9 @@ type Broadcaster struct {
 	report   reporter
 	limiter  *rate.Limiter
 	drops    drops
+	// wake has room for one. Invariant: after each change that can make a write possible before the
+	// time that the dispatcher waits for, it has an element, or the dispatcher is about to look.
+	wake chan struct{}
 
 	log        atomic.Pointer[klog.Logger]
 	dispatcher atomic.Pointer[dispatcher] // nil until the start
@@ -77,7 +80,7 @@ func New(sink EventSink, opts Options) (*Broadcaster, error) {
 
 // newBroadcaster returns a broadcaster with valid options.
 func newBroadcaster(sink EventSink, opts Options) *Broadcaster {
-	b := &Broadcaster{sink: sink, shutDown: make(chan struct{})}
+	b := &Broadcaster{sink: sink, wake: make(chan struct{}, 1), shutDown: make(chan struct{})}
 	if wired, ok := sink.(*wiring.Sink); ok {
 		b.wired, b.sink = *wired, wired.EventSink
 		opts.workers, opts.clock, opts.listLimit = wired.MaxInFlight, wired.Clock, wired.ListLimit
@@ -211,13 +214,11 @@ func (b *Broadcaster) NeedLeaderElection() bool { return b.opts.Scope == SameCon
 // outlive writes what the server does not know when ctx ends, because many processes end
 // soon afterwards, without Shutdown. It shuts the broadcaster down some time later.
 func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
-	select {
-	case <-ctx.Done():
-	case <-d.ctx.Done():
+	if b.wait(d.ctx, time.Time{}, ctx.Done()) != nil {
 		return
 	}
 	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // the shutdown reports what is left
-	if d.sleep(d.ctx, b.opts.ShutdownTimeout) != nil {
+	if b.sleep(d.ctx, b.opts.ShutdownTimeout) != nil {
 		return // Shutdown has time of its own
 	}
 	over, cancel := context.WithCancel(context.Background())
@@ -359,7 +360,7 @@ func (b *Broadcaster) Flush(ctx context.Context) error {
 	if d == nil {
 		return fmt.Errorf("events: cannot flush %d series: the broadcaster has not been started", pending)
 	}
-	d.poke()
+	b.poke()
 	var cause error
 	select {
 	case <-f.Done:

@@ -41,9 +41,6 @@ type dispatcher struct {
 	limit  rate.Limit      // of b.limiter; constant
 	ctx    context.Context // ends when the dispatcher is stopped. No request begins after that
 	cancel context.CancelFunc
-	// wake has room for one. Invariant: after each change that can make a write possible before
-	// the time that run waits for, it has an element, or run is about to look.
-	wake chan struct{}
 	// hurry is set once, when little time is left, and never reset: the dispatcher ignores the
 	// rate limiter, and lists end.
 	hurry atomic.Bool
@@ -59,31 +56,23 @@ type dispatcher struct {
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
 func (b *Broadcaster) startDispatcher() *dispatcher {
-	d := &dispatcher{b: b, limit: b.limiter.Limit(), wake: make(chan struct{}, 1)}
+	d := &dispatcher{b: b, limit: b.limiter.Limit()}
 	// client-go logs to the logger of the context as well.
 	d.ctx, d.cancel = context.WithCancel(klog.NewContext(context.Background(), b.logger()))
-	d.ctx = eventclient.WithCharge(d.ctx, func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.charge(b.clock.Now())
-	})
+	d.ctx = eventclient.WithCharge(d.ctx, func() { d.takeToken() })
 	b.dispatcher.Store(d)
 	d.goroutines.Go(d.run)
 	return d
 }
 
-// poke pokes the dispatcher, if there is one.
-func (b *Broadcaster) poke() {
-	if d := b.dispatcher.Load(); d != nil {
-		d.poke()
-	}
-}
+// poke makes the dispatcher look for something to do, once it is started.
+func (b *Broadcaster) poke() { signal(b.wake) }
 
-// poke makes the dispatcher look for something to do.
-func (d *dispatcher) poke() {
+// signal wakes the goroutine that waits for wake, which has room for one element.
+func signal(wake chan struct{}) {
 	select {
-	case d.wake <- struct{}{}:
-	default: // it was poked before and has not looked yet
+	case wake <- struct{}{}:
+	default: // it has not looked since the last one
 	}
 }
 
@@ -95,30 +84,17 @@ func (d *dispatcher) run() {
 			d.goroutines.Go(func() { d.work(w) })
 			continue
 		}
-		deadline, stop := d.b.timer(earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false)))
-		select {
-		case <-deadline:
-		case <-d.wake:
-		case <-d.ctx.Done():
-		}
-		stop()
+		_ = d.b.wait(d.ctx, earlier(wake, d.b.report.lost(d.b.logger(), nil, nil, false)), d.b.wake)
 	}
 }
 
 // next returns a write to make now, which has a token of the rate limiter. If there is none, wake is when to come
 // back: zero if time alone changes nothing.
 func (d *dispatcher) next() (w *tracker.Write, wake time.Time) {
-	w, drops, wake := d.nextLocked()
-	d.b.drop(d.b.logger(), nil, drops)
-	return w, wake
-}
-
-func (d *dispatcher) nextLocked() (w *tracker.Write, drops []tracker.Drop, wake time.Time) {
 	d.mu.Lock() // a token can be taken by one request only
-	defer d.mu.Unlock()
 	now := d.b.clock.Now()
 	mayStart := !d.tokenAt.After(now) || d.hurry.Load()
-	w, drops, wake = d.b.tracker.Next(now, mayStart)
+	w, drops, wake := d.b.tracker.Next(now, mayStart)
 	switch {
 	case w != nil:
 		d.charge(now)
@@ -128,7 +104,9 @@ func (d *dispatcher) nextLocked() (w *tracker.Write, drops []tracker.Drop, wake 
 	case !mayStart:
 		wake = earlier(wake, d.tokenAt)
 	}
-	return w, drops, wake
+	d.mu.Unlock()
+	d.b.drop(d.b.logger(), nil, drops)
+	return w, wake
 }
 
 // charge takes a token of the rate limiter for a request at the time now. d.mu is locked.
@@ -141,18 +119,14 @@ func (d *dispatcher) charge(now time.Time) {
 	}
 }
 
-// awaitToken takes the next token of the rate limiter, and waits until it can be used. It returns the error of ctx if that
-// ends before.
-func (d *dispatcher) awaitToken(ctx context.Context) error {
+// takeToken takes the next token of the rate limiter, and returns for how long to wait until it can be used.
+func (d *dispatcher) takeToken() (delay time.Duration) {
 	d.mu.Lock()
+	defer d.mu.Unlock()
 	now := d.b.clock.Now()
-	delay := d.tokenAt.Sub(now)
+	delay = d.tokenAt.Sub(now)
 	d.charge(now)
-	d.mu.Unlock()
-	if delay <= 0 {
-		return nil
-	}
-	return d.sleep(ctx, delay)
+	return delay
 }
 
 // earlier returns the earlier of two times, which are zero for never.
@@ -165,14 +139,14 @@ func earlier(a, b time.Time) time.Time {
 
 // work makes the request of a write, and those that can be made when it has ended.
 func (d *dispatcher) work(w *tracker.Write) {
-	defer d.poke() // also if the sink ends the goroutine
+	defer d.b.poke() // also if the sink ends the goroutine
 	for w != nil {
 		d.write(w)
 		if d.ctx.Err() != nil {
 			return
 		}
 		if w, _ = d.next(); w != nil {
-			d.poke() // the response can permit more than one, or set a deadline that run does not know
+			d.b.poke() // the response can permit more than one, or set a deadline that run does not know
 		}
 	}
 }
@@ -251,7 +225,7 @@ func (d *dispatcher) untilHopeless(ctx context.Context) error {
 		if wait <= 0 {
 			return nil
 		}
-		if err := d.sleep(ctx, wait); err != nil {
+		if err := d.b.sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -290,23 +264,25 @@ func (d *dispatcher) callSink(creates bool, call func() error) (result tracker.R
 	return classify(err, creates), err
 }
 
-// timer returns a channel that receives at the given time, until stop is called. It is nil if at is zero.
-func (b *Broadcaster) timer(at time.Time) (c <-chan time.Time, stop func() bool) {
-	if at.IsZero() {
-		return nil, func() bool { return false }
+// wait waits until a time, or for ever if it is zero, until wake has an element, or until ctx ends. Then it
+// returns the error of ctx.
+func (b *Broadcaster) wait(ctx context.Context, until time.Time, wake <-chan struct{}) error {
+	var deadline <-chan time.Time
+	if !until.IsZero() {
+		timer := b.clock.NewTimer(until.Sub(b.clock.Now()))
+		defer timer.Stop()
+		deadline = timer.C()
 	}
-	timer := b.clock.NewTimer(at.Sub(b.clock.Now()))
-	return timer.C(), timer.Stop
-}
-
-// sleep waits. It returns the error of ctx if that ends before.
-func (d *dispatcher) sleep(ctx context.Context, delay time.Duration) error {
-	timer := d.b.clock.NewTimer(delay)
-	defer timer.Stop()
 	select {
-	case <-timer.C():
-		return nil
+	case <-deadline:
+	case <-wake:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	return nil
+}
+
+// sleep waits. It returns the error of ctx if that ends before.
+func (b *Broadcaster) sleep(ctx context.Context, delay time.Duration) error {
+	return b.wait(ctx, b.clock.Now().Add(delay), nil)
 }

@@ -110,10 +110,7 @@ func (l *lists) add(controller string) {
 			controller: controller, namespace: namespace, at: now, until: now.Add(l.b.opts.EventTTL), counted: l.b.opts.listLimit == math.MaxInt,
 		})
 	}
-	select {
-	case l.wake <- struct{}{}:
-	default:
-	}
+	signal(l.wake)
 }
 
 // next takes a list whose next request can be made. If there is no such list, next is nil, and
@@ -137,7 +134,7 @@ func (l *lists) run(d *dispatcher) {
 		now := l.b.clock.Now()
 		next, at := l.next(now)
 		if next != nil {
-			if d.awaitToken(d.ctx) != nil || d.hurry.Load() {
+			if l.b.sleep(d.ctx, d.takeToken()) != nil || d.hurry.Load() {
 				return
 			}
 			if l.make(d, next) {
@@ -146,16 +143,10 @@ func (l *lists) run(d *dispatcher) {
 				l.mu.Unlock()
 			}
 			// Writes do not wait in line for a token: they get at least every other one.
-			_ = d.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
+			_ = l.b.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
 			continue
 		}
-		deadline, stop := l.b.timer(at)
-		select {
-		case <-deadline:
-		case <-l.wake:
-		case <-d.ctx.Done():
-		}
-		stop()
+		_ = l.b.wait(d.ctx, at, l.wake)
 	}
 }
 
@@ -229,7 +220,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Response, error) {
 	for i := range page.Items {
 		l.restore(&page.Items[i], of.controller)
 	}
-	d.poke()
+	l.b.poke()
 	of.page = page.Continue
 	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.b.opts.listLimit {
 		of.page = "" // a proxy can answer each page with the token of the next one, for ever

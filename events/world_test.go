@@ -178,7 +178,7 @@ func (w *world) startUntilCancelled(t *testing.T) (cancel func()) {
 // list lists as if the recorder had emitted its first event.
 func (w *world) list() {
 	w.broadcaster.lists.add(controller)
-	w.broadcaster.dispatcher.Load().poke()
+	w.broadcaster.poke()
 	synctest.Wait()
 }
 
