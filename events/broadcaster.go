@@ -92,7 +92,7 @@ func newBroadcaster(sink EventSink, opts Options) *Broadcaster {
 	b.tracker = tracker.New(b.opts.tracker(), b.clock.Now())
 	b.report = newReporter(b)
 	b.watchers.all = make(map[chan *eventsv1.Event]struct{})
-	b.counters.requests = make(map[requestKey]*requestCount)
+	b.counters.requests = make(map[requestKey]*RequestStats)
 	return b
 }
 

@@ -171,7 +171,7 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error,
 	b := d.b
 	answered := b.clock.Now()
 	took := answered.Sub(began)
-	b.counters.wrote(w, result.Outcome, took)
+	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, took)
 	drops := b.tracker.Apply(w, result, answered)
 	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
 		d.advanced(answered, took)

@@ -1,7 +1,7 @@
 package events
 
 import (
-	"slices"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,23 +133,11 @@ type counters struct {
 	restored           atomic.Uint64
 
 	mu       sync.Mutex
-	requests map[requestKey]*requestCount
+	requests map[requestKey]*RequestStats
 }
 
 // requestKey is what requests are counted by.
 type requestKey struct{ kind, verb, outcome string }
-
-// requestCount counts requests. Each is in one bucket, or in none.
-type requestCount struct {
-	count    uint64
-	duration time.Duration
-	buckets  [len(durationBounds)]uint64
-}
-
-// wrote counts the request of a write, and how long it took.
-func (c *counters) wrote(w *tracker.Write, outcome schedule.Outcome, took time.Duration) {
-	c.requested(w.Kind.String(), verbOf(w), outcome, took)
-}
 
 // requested counts a request, and how long it took.
 func (c *counters) requested(kind, verb string, outcome schedule.Outcome, took time.Duration) {
@@ -158,13 +146,17 @@ func (c *counters) requested(kind, verb string, outcome schedule.Outcome, took t
 	defer c.mu.Unlock()
 	r := c.requests[of]
 	if r == nil {
-		r = &requestCount{}
+		r = &RequestStats{Kind: kind, Verb: verb, Outcome: of.outcome, Buckets: make(map[time.Duration]uint64, len(durationBounds))}
 		c.requests[of] = r
 	}
-	r.count++
-	r.duration += took
-	if i, _ := slices.BinarySearch(durationBounds[:], took); i < len(durationBounds) {
-		r.buckets[i]++
+	r.Count++
+	r.Duration += took
+	for _, bound := range durationBounds {
+		atMost := r.Buckets[bound]
+		if took <= bound {
+			atMost++
+		}
+		r.Buckets[bound] = atMost
 	}
 }
 
@@ -218,13 +210,9 @@ func (b *Broadcaster) Stats() Stats {
 	c := &b.counters
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for of, r := range c.requests {
-		row := RequestStats{of.kind, of.verb, of.outcome, r.count, r.duration, make(map[time.Duration]uint64, len(durationBounds))}
-		atMost := uint64(0)
-		for i, bound := range durationBounds {
-			atMost += r.buckets[i]
-			row.Buckets[bound] = atMost
-		}
+	for _, r := range c.requests {
+		row := *r
+		row.Buckets = maps.Clone(r.Buckets)
 		s.Requests = append(s.Requests, row)
 	}
 	return s
