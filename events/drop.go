@@ -99,7 +99,7 @@ func (b *Broadcaster) tellNext() {
 	x.queue = x.queue[1:]
 	x.mu.Unlock()
 	defer func() { go b.tellNext() }()
-	defer b.recoverAndLog(b.logger(), "OnDrop")
+	defer b.recoverAndLog("OnDrop")
 	b.opts.OnDrop(Drop{DropReason(d.Reason), d.Key, d.Note, d.Count})
 }
 

@@ -44,7 +44,7 @@ type lists struct {
 
 	mu    sync.Mutex
 	known *lru.Cache // controllers whose Events are listed, or will be
-	due   []*list    // to make, the earliest first
+	due   []*list    // to make
 }
 
 // list is a list of the Events of a controller in a namespace, or in all.
@@ -58,7 +58,6 @@ type list struct {
 	listed   int       // Events in the pages so far
 	failures int       // requests in a row that have failed, and restarts
 	restarts int       // how often it began again
-	denials  int       // how often it was denied
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -76,13 +75,11 @@ func newLists(b *Broadcaster, sink EventSink) *lists {
 // SameController, the list does not wait for an event: the usual reason for a restart is a
 // fix, after which nothing occurs, and what the process before has left must be finished.
 func (l *lists) knows(id sanitize.Identity) {
-	switch {
-	case l.from == nil:
-	case l.b.opts.Scope == SameController:
+	if l.b.opts.Scope == SameController {
 		l.add(id.Controller)
-	default:
-		l.identities.Add(id, nil)
+		return
 	}
+	l.identities.Add(id, nil)
 }
 
 // add has the Events of a controller listed, unless they are listed already. In the scope
@@ -106,7 +103,7 @@ func (l *lists) add(controller string) {
 		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		l.putLocked(&list{
+		l.due = append(l.due, &list{
 			controller: controller, namespace: namespace, at: now, until: now.Add(l.b.opts.EventTTL), counted: l.b.opts.listLimit == math.MaxInt,
 		})
 	}
@@ -121,6 +118,7 @@ func (l *lists) next(now time.Time) (next *list, at time.Time) {
 	if len(l.due) == 0 {
 		return nil, time.Time{}
 	}
+	slices.SortStableFunc(l.due, func(a, b *list) int { return a.at.Compare(b.at) })
 	if at = l.due[0].at; at.After(now) {
 		return nil, at
 	}
@@ -131,92 +129,96 @@ func (l *lists) next(now time.Time) (next *list, at time.Time) {
 // run makes lists until d is stopped or a shutdown begins, which needs its time for writes.
 func (l *lists) run(d *dispatcher) {
 	for d.ctx.Err() == nil && !d.hurry.Load() {
-		now := l.b.clock.Now()
-		next, at := l.next(now)
-		if next != nil {
-			if l.b.sleep(d.ctx, d.takeToken()) != nil || d.hurry.Load() {
-				return
-			}
-			if l.make(d, next) {
-				l.mu.Lock()
-				l.putLocked(next)
-				l.mu.Unlock()
-			}
-			// Writes do not wait in line for a token: they get at least every other one.
-			_ = l.b.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
+		next, at := l.next(l.b.clock.Now())
+		if next == nil {
+			_ = l.b.wait(d.ctx, at, l.wake)
 			continue
 		}
-		_ = l.b.wait(d.ctx, at, l.wake)
+		if l.b.sleep(d.ctx, d.takeToken()) != nil || d.hurry.Load() {
+			return
+		}
+		if l.make(d, next) {
+			l.mu.Lock()
+			l.due = append(l.due, next)
+			l.mu.Unlock()
+		}
+		// Writes do not wait in line for a token: they get at least every other one.
+		_ = l.b.sleep(d.ctx, time.Duration(2*float64(time.Second)/float64(d.limit)))
 	}
-}
-
-func (l *lists) putLocked(of *list) {
-	l.due = append(l.due, of)
-	slices.SortStableFunc(l.due, func(a, b *list) int { return a.at.Compare(b.at) })
 }
 
 // make makes the next request of a list: the question, or one for a page. It reports whether
 // the list goes on.
 func (l *lists) make(d *dispatcher, of *list) (more bool) {
-	var result tracker.Response
-	var err error
-	if of.counted {
-		result, err = l.readPage(d, of)
-		more = of.page != ""
-	} else {
-		result, err = l.count(d, of)
-		more = of.counted
-	}
-	l.b.noteList(of.controller, of.namespace, result.Outcome, err)
-	now, isExpired := l.b.clock.Now(), apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
-	var delay time.Duration
+	report, asked := &l.b.report, requests{of.namespace, "list"}
+	answer, result, err := l.request(d, of)
+	now := l.b.clock.Now()
 	switch {
-	case isExpired, !result.Outcome.Handled(), result.MayBeStored: // a sink has failed
-		of.failures++
-		delay, more = schedule.Delay(uint8(min(of.failures, math.MaxUint8))), true
-	case result.Outcome == schedule.Denied: // the permission can come late, if a role is created after the Deployment
-		of.denials++
-		delay = schedule.RetryMax << min(of.denials, 20)
-		more = now.Add(delay).Before(of.until)
-	default:
+	case err == nil:
+		report.works(asked, "Events are listed again")
 		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
-		return more && err == nil
-	}
-	if isExpired {
+		if of.counted {
+			return l.readPage(of, answer)
+		}
+		return l.count(of, answer)
+	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
 		of.restarts++
 		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
+		result.Outcome = schedule.Troubled
+	case result.Outcome == schedule.Denied:
+		l.b.logger().V(2).Info("Missing permission to list events. Series of earlier processes are found by name",
+			"reportingController", of.controller, "namespace", of.namespace, "err", err)
+	default:
+		report.failed(asked, err, "Cannot list events, will try again", "reportingController", of.controller)
+		if result.Outcome.Handled() && !result.MayBeStored {
+			return false // the server does not support it
+		}
 	}
+	of.failures++
+	delay := result.Outcome.Delay(uint8(min(of.failures, math.MaxUint8)))
 	of.at = now.Add(max(l.jitter(delay), result.Pause))
-	return more
+	// The permission can come late, if a role is created after the Deployment.
+	return result.Outcome != schedule.Denied || of.at.Before(of.until)
 }
 
-// count asks how many Events there are, whosever they are.
-func (l *lists) count(d *dispatcher, of *list) (tracker.Response, error) {
-	// With a selector, the server does not return how many Events remain.
-	answer, result, err := l.request(d, of.namespace, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return result, err
+// request asks how many Events there are, whosever they are, or for a page.
+func (l *lists) request(d *dispatcher, of *list) (answer *eventsv1.EventList, result tracker.Response, err error) {
+	opts := metav1.ListOptions{Limit: 1} // with a selector, the server does not return how many Events remain
+	if of.counted {
+		opts = metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
+			LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
+			Limit:         defaultListLimit / 4,
+			Continue:      of.page,
+		}
 	}
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	defer cancel()
+	began := l.b.clock.Now()
+	result, err = d.callSink(true, func() (err error) {
+		answer, err = l.from.List(ctx, of.namespace, opts)
+		if err == nil && answer == nil {
+			err = errors.New("events: sink lists nothing")
+		}
+		return err
+	})
+	l.b.counters.requested("list", "list", result.Outcome, l.b.clock.Since(began))
+	return answer, result, err
+}
+
+// count reports whether there are so few Events that they are listed.
+func (l *lists) count(of *list, answer *eventsv1.EventList) bool {
 	n := int64(len(answer.Items)) + ptr.Deref(answer.RemainingItemCount, 0)
 	isKnown := answer.RemainingItemCount != nil || answer.Continue == "" // a fake clientset has no pages
 	if of.counted = isKnown && n <= int64(l.b.opts.listLimit); !of.counted {
 		l.b.logger().V(2).Info("Not listing events of earlier processes, because the cluster is large", "reportingController", of.controller,
 			"namespace", of.namespace, "events", n, "limit", l.b.opts.listLimit)
 	}
-	return result, nil
+	return of.counted
 }
 
-// readPage lists a page, and restores its series.
-func (l *lists) readPage(d *dispatcher, of *list) (tracker.Response, error) {
-	page, result, err := l.request(d, of.namespace, metav1.ListOptions{
-		FieldSelector: fields.OneTermEqualSelector("reportingController", of.controller).String(),
-		LabelSelector: series.LabelState + " notin (Finished,Unknown)", // singletons have no state
-		Limit:         defaultListLimit / 4,
-		Continue:      of.page,
-	})
-	if err != nil {
-		return result, err
-	}
+// readPage restores the series of a page, and reports whether another page follows.
+func (l *lists) readPage(of *list, page *eventsv1.EventList) (more bool) {
 	for i := range page.Items {
 		l.restore(&page.Items[i], of.controller)
 	}
@@ -227,22 +229,7 @@ func (l *lists) readPage(d *dispatcher, of *list) (tracker.Response, error) {
 	}
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,
 		"events", len(page.Items), "more", page.Continue != "")
-	return result, nil
-}
-
-func (l *lists) request(d *dispatcher, namespace string, opts metav1.ListOptions) (answer *eventsv1.EventList, result tracker.Response, err error) {
-	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
-	defer cancel()
-	began := l.b.clock.Now()
-	result, err = d.callSink(true, func() (err error) {
-		answer, err = l.from.List(ctx, namespace, opts)
-		if err == nil && answer == nil {
-			err = errors.New("events: sink lists nothing")
-		}
-		return err
-	})
-	l.b.counters.requested("list", "list", result.Outcome, l.b.clock.Since(began))
-	return answer, result, err
+	return of.page != ""
 }
 
 // restore adds a listed Event to the tracker if it belongs to a recorder of the controller.

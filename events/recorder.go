@@ -137,7 +137,7 @@ func (r *recorder) record(o *occurrence) {
 
 // excludes reports whether the filter excludes a key. If it panics, it does not.
 func (b *Broadcaster) excludes(key series.Key) bool {
-	defer b.recoverAndLog(b.logger(), "Filter")
+	defer b.recoverAndLog("Filter")
 	return !b.opts.Filter(key)
 }
 

@@ -168,11 +168,13 @@ func TestPermissionThatComesLate(t *testing.T) {
 func TestFailuresAreBounded(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		r := &w.broadcaster.report
-		fail := func(namespace string) { r.failed(requests{namespace, "create"}, io.EOF) }
+		fail := func(namespace string) {
+			r.failed(requests{namespace, "create"}, io.EOF, "Cannot write events, will try again")
+		}
 		for i := range schedule.MaxRemembered + 10 {
 			fail(fmt.Sprint("ns-", i))
 		}
-		assert.Equal(t, schedule.MaxRemembered, r.open.Len())
+		assert.Equal(t, schedule.MaxRemembered, r.failures.Len())
 	})
 }
 

@@ -25,7 +25,7 @@ func (b *Broadcaster) StartEventWatcher(handler func(event runtime.Object)) (sto
 		return nil, errors.New("events: event handler is nil")
 	}
 	return b.watchers.add(func(event *eventsv1.Event) {
-		defer b.recoverAndLog(b.logger(), "event handler")
+		defer b.recoverAndLog("event handler")
 		handler(event)
 	})
 }

@@ -36,7 +36,7 @@ const (
 	pauseFirst      = 5 * time.Second
 	retryFirst      = time.Second
 	retryMax        = 80 * time.Second
-	deniedLists     = 5 // if each is denied: within EventTTL, after 2m40s, twice that, and so on
+	deniedLists     = 20 // if each is denied: within EventTTL, after 1s to 5m. With jitter, two less
 )
 
 // The reasons of losses, as [DropReason] documents them.

@@ -46,14 +46,13 @@ var delays = [Outcomes]struct{ first, longest time.Duration }{
 	Refused: {RefusedFirst, refusedMax}, Denied: {RetryFirst, deniedMax}, PushedBack: {RetryFirst, pushedMax}, Troubled: {RetryFirst, RetryMax},
 }
 
-// Delay returns for how long to wait after a number of failures in a row: from RetryFirst, after one, to RetryMax.
-func Delay(failures uint8) time.Duration { return backoff(RetryFirst, RetryMax, failures) }
-
-func backoff(first, longest time.Duration, failures uint8) time.Duration {
-	for ; failures > 1 && first < longest; failures-- {
-		first *= 2
+// Delay returns for how long to wait after a number of failures in a row, of which the latest is o.
+func (o Outcome) Delay(failures uint8) time.Duration {
+	delay, longest := delays[o].first, delays[o].longest
+	for ; failures > 1 && delay < longest; failures-- {
+		delay *= 2
 	}
-	return min(first, longest)
+	return min(delay, longest)
 }
 
 // Answer is what the response to a request means for its item and its namespace.

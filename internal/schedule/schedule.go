@@ -268,7 +268,7 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	} else {
 		slot.Failures, slot.Last = min(slot.Failures, math.MaxUint8-1)+1, a.Outcome
 		if delay == 0 {
-			delay = backoff(delays[a.Outcome].first, delays[a.Outcome].longest, slot.Failures)
+			delay = a.Outcome.Delay(slot.Failures)
 		}
 	}
 	if slot.until = 0; delay > 0 {

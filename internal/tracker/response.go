@@ -55,7 +55,7 @@ func (e *Entry) respond(s *step, w *Write, r *Response) schedule.Answer {
 	case r.Outcome == schedule.Taken, r.Outcome == schedule.Changed:
 		e.phase = looking
 		if e.looks > 0 { // someone else is as fast, and this must not become a hot loop
-			answer.Delay = schedule.Delay(e.looks + 1)
+			answer.Delay = schedule.Troubled.Delay(e.looks + 1)
 		}
 	}
 	return answer
