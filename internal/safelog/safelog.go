@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/klog/v2"
 )
@@ -86,30 +85,18 @@ func escapeValue(value any) any {
 	}
 }
 
+// printable are the characters that [strconv.Quote] escapes although they are printable.
+var printable = strings.NewReplacer(`\\`, `\`, `\"`, `"`)
+
 // Escape replaces unprintable characters and invalid UTF-8 in s with the escape sequences
 // of a Go string literal. It keeps printable characters, including backslashes.
-func Escape(s string) string {
-	return escape(s, strconv.IsPrint)
-}
+func Escape(s string) string { return printable.Replace(escapeQuoted(s)) }
 
 // escapeQuoted escapes s for use between quotation marks: like Escape, and quotation marks
 // and backslashes as well.
 func escapeQuoted(s string) string {
-	return escape(s, func(r rune) bool { return strconv.IsPrint(r) && r != '"' && r != '\\' })
-}
-
-func escape(s string, keep func(rune) bool) string {
-	var b strings.Builder
-	for len(s) > 0 {
-		r, size := utf8.DecodeRuneInString(s)
-		text := s[:size]
-		if s = s[size:]; !keep(r) || r == utf8.RuneError && size == 1 {
-			quoted := strconv.Quote(text)
-			text = quoted[1 : len(quoted)-1]
-		}
-		b.WriteString(text)
-	}
-	return b.String()
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
 }
 
 // escapeError returns an error that wraps err and has an escaped message, or err itself if
