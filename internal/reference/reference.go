@@ -38,10 +38,8 @@ type Resolver struct {
 	// kinds holds the kinds of types without a TypeMeta, by the addresses of the types. Each
 	// new type replaces the map, which never changes. There are few types, and a lookup takes
 	// a fifth of the time of a sync.Map.
-	kinds atomic.Pointer[map[uintptr]kind]
+	kinds atomic.Pointer[map[uintptr]metav1.TypeMeta]
 }
-
-type kind struct{ apiVersion, kind string }
 
 // Set sets ref, which is the zero value, to the reference to obj, which can be any value. The
 // values are those of obj, and can be invalid. With an error, ref remains zero.
@@ -91,7 +89,7 @@ func (r *Resolver) setByMethods(ref *series.Reference, obj runtime.Object) (err 
 	case err != nil:
 		return err
 	}
-	ref.APIVersion, ref.Kind = k.apiVersion, k.kind
+	ref.APIVersion, ref.Kind = k.APIVersion, k.Kind
 	if object != nil {
 		ref.Namespace, ref.Name, ref.UID = object.GetNamespace(), object.GetName(), object.GetUID()
 		return nil
@@ -102,7 +100,7 @@ func (r *Resolver) setByMethods(ref *series.Reference, obj runtime.Object) (err 
 	return nil
 }
 
-func (r *Resolver) kindOf(obj runtime.Object) (kind, error) {
+func (r *Resolver) kindOf(obj runtime.Object) (kind metav1.TypeMeta, err error) {
 	objectKind := obj.GetObjectKind()
 	// A TypeMeta has the form of a reference. Parsing and formatting it takes 60 ns
 	// and an allocation.
@@ -110,10 +108,11 @@ func (r *Resolver) kindOf(obj runtime.Object) (kind, error) {
 	switch {
 	case ok && typeMeta.APIVersion == "" && typeMeta.Kind == "":
 	case ok && isGroupVersion(typeMeta.APIVersion):
-		return kind{typeMeta.APIVersion, typeMeta.Kind}, nil
+		return *typeMeta, nil
 	default:
 		if gvk := objectKind.GroupVersionKind(); !gvk.Empty() {
-			return kind{gvk.GroupVersion().String(), gvk.Kind}, nil
+			kind.APIVersion, kind.Kind = gvk.ToAPIVersionAndKind()
+			return kind, nil
 		}
 	}
 	t := reflect.ValueOf(reflect.TypeOf(obj)).Pointer()
@@ -126,16 +125,16 @@ func (r *Resolver) kindOf(obj runtime.Object) (kind, error) {
 	gvk, ok := kindIn(r.Scheme, obj)
 	if !ok {
 		if gvk, ok = kindIn(scheme.Scheme, obj); !ok {
-			return kind{}, fmt.Errorf("%w: %T", errNoKind, obj)
+			return kind, fmt.Errorf("%w: %T", errNoKind, obj)
 		}
 	}
-	k := kind{gvk.GroupVersion().String(), gvk.Kind}
-	more := map[uintptr]kind{t: k}
+	kind.APIVersion, kind.Kind = gvk.ToAPIVersionAndKind()
+	more := map[uintptr]metav1.TypeMeta{t: kind}
 	if kinds != nil {
 		maps.Copy(more, *kinds)
 	}
 	r.kinds.CompareAndSwap(kinds, &more) // otherwise the next event adds it
-	return k, nil
+	return kind, nil
 }
 
 // kindIn returns the kind that a scheme, which can be nil, has for the type of obj.
