@@ -2,15 +2,18 @@ package apigroup
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/utils/ptr"
 
 	"github.com/eventseries/eventseries/internal/eventtext"
 	"github.com/eventseries/eventseries/series"
@@ -187,84 +190,51 @@ func sourceOf(event *eventsv1.Event) corev1.EventSource {
 // that can have been through events.k8s.io, and not source: like reportingInstance, that is of
 // the process that created the Event.
 func addCoreFields(event *eventsv1.Event, data []byte) ([]byte, error) {
-	var patch map[string]json.RawMessage
-	if err := json.Unmarshal(data, &patch); err != nil {
+	var patch map[string]any
+	var known struct {
+		Metadata struct {
+			Annotations map[string]*string `json:"annotations"`
+		} `json:"metadata"`
+		Series *struct {
+			Count            *int32            `json:"count"`
+			LastObservedTime *metav1.MicroTime `json:"lastObservedTime"`
+		} `json:"series"`
+	}
+	err := json.Unmarshal(data, &patch)
+	if err == nil {
+		err = json.Unmarshal(data, &known)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("parse merge patch: %w", err)
 	}
-	var observed *struct {
-		Count            *int32            `json:"count"`
-		LastObservedTime *metav1.MicroTime `json:"lastObservedTime"`
-	}
-	if raw, ok := patch["series"]; ok {
-		if err := json.Unmarshal(raw, &observed); err != nil {
-			return nil, fmt.Errorf("parse series: %w", err)
-		}
-	}
-	if observed == nil {
+	if known.Series == nil {
 		return data, nil
 	}
-	var metadata, annotations map[string]json.RawMessage
-	if raw, ok := patch["metadata"]; ok {
-		if err := json.Unmarshal(raw, &metadata); err != nil {
-			return nil, fmt.Errorf("parse metadata: %w", err)
-		}
-	}
-	if raw, ok := metadata["annotations"]; ok {
-		if err := json.Unmarshal(raw, &annotations); err != nil {
-			return nil, fmt.Errorf("parse metadata: %w", err)
-		}
-	}
-
 	added := make(map[string]any)
-	if observed.Count != nil {
-		added["count"] = *observed.Count
+	if known.Series.Count != nil {
+		added["count"] = *known.Series.Count
 	}
-	if observed.LastObservedTime != nil {
-		added["lastTimestamp"] = toSeconds(*observed.LastObservedTime)
+	if known.Series.LastObservedTime != nil {
+		added["lastTimestamp"] = toSeconds(*known.Series.LastObservedTime)
 	}
 	if !event.EventTime.IsZero() {
 		added["firstTimestamp"] = toSeconds(event.EventTime)
 	}
 	last, ok := event.Annotations[series.AnnotationLastNote]
-	if raw, patched := annotations[series.AnnotationLastNote]; patched {
-		last, ok = "", true // null: the note of the first occurrence is the latest one again
-		if err := json.Unmarshal(raw, &last); err != nil {
-			return nil, fmt.Errorf("parse metadata: %w", err)
-		}
+	if patched, isPatched := known.Metadata.Annotations[series.AnnotationLastNote]; isPatched {
+		last, ok = ptr.Deref(patched, ""), true // null: the note of the first occurrence is the latest one again
 	}
 	if ok && event.Note != "" {
 		added["message"] = storedMessage(event, messageOf(event, last))
 	}
 	if !event.EventTime.IsZero() && canBeLegacy(event) {
 		added["eventTime"] = nil
-		if err := put(&annotations, series.AnnotationEventTime, eventTimeText(event)); err != nil {
-			return nil, err
-		}
-		if err := put(&metadata, "annotations", annotations); err != nil {
-			return nil, err
-		}
-		if err := put(&patch, "metadata", metadata); err != nil {
+		if err := unstructured.SetNestedField(patch, eventTimeText(event), "metadata", "annotations", series.AnnotationEventTime); err != nil {
 			return nil, err
 		}
 	}
-	for field, value := range added {
-		if _, ok := patch[field]; ok {
-			continue
-		}
-		if err := put(&patch, field, value); err != nil {
-			return nil, err
-		}
-	}
-	return json.Marshal(patch)
-}
-
-// put sets a field of a JSON object.
-func put(object *map[string]json.RawMessage, field string, value any) (err error) {
-	if *object == nil {
-		*object = make(map[string]json.RawMessage)
-	}
-	(*object)[field], err = json.Marshal(value)
-	return err
+	maps.Copy(added, patch)
+	return json.Marshal(added)
 }
 
 // toSeconds truncates a time to the precision of the deprecated fields.
