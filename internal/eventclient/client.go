@@ -84,34 +84,19 @@ func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, objec
 
 // Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's version of it.
 func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
-	request := quiet(c.client.Patch(types.MergePatchType)).Namespace(namespace).Resource(resource).Name(name).Body(data)
-	return c.object(ctx, namespace, name, request)
+	return c.object(ctx, namespace, name, c.client.Patch(types.MergePatchType).Namespace(namespace).Resource(resource).Name(name).Body(data))
 }
 
 // List returns the Events that match opts in a namespace, in all if that is empty.
 func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
-	var none L
-	request := quiet(c.client.Get()).Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec)
-	result := request.MaxRetries(0).Throttle(nil).Do(ctx)
-	if err := errorOf(result); err != nil {
-		return none, err
-	}
-	body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
-	object, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
-	if err != nil {
-		return none, err
-	}
-	if status, ok := object.(*metav1.Status); ok && status.Status != metav1.StatusSuccess {
-		return none, apierrors.FromObject(status)
-	}
-	return expect[L](object)
+	return do[L](ctx, c.client.Get().Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec))
 }
 
 // send sends an Event in protobuf. If the server rejects that, or a client that is no RESTClient cannot
 // encode it, send encodes this Event and all later ones as JSON.
 func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object T, request func() *restclient.Request) (T, error) {
 	if !c.onlyJSON.Load() {
-		stored, err := c.object(ctx, namespace, name, quiet(request()).UseProtobufAsDefault().Body(object))
+		stored, err := c.object(ctx, namespace, name, request().UseProtobufAsDefault().Body(object))
 		if !apierrors.IsUnsupportedMediaType(err) && !errors.As(err, new(runtime.NegotiateError)) {
 			return stored, err
 		}
@@ -122,34 +107,41 @@ func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object 
 	if err != nil {
 		return object, err
 	}
-	return c.object(ctx, namespace, name, quiet(request()).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
-}
-
-// quiet ignores the warnings of a request, because a webhook can warn of each heartbeat.
-func quiet(request *restclient.Request) *restclient.Request {
-	return request.WarningHandler(restclient.NoWarnings{}).SetHeader("Accept", accept)
+	return c.object(ctx, namespace, name, request().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
 }
 
 // object sends a request for one object and returns that of the response. It is an error if that is
 // another one: a proxy can mix up responses.
 func (c *Client[T, L]) object(ctx context.Context, namespace, name string, request *restclient.Request) (T, error) {
-	// Into would ignore a response of another type, and a rate limiter takes 16 allocations.
-	result := request.MaxRetries(0).Throttle(nil).Do(ctx)
-	var object, none T
-	err := errorOf(result)
-	if err == nil {
-		var response runtime.Object
-		if response, err = result.Get(); err == nil {
-			object, err = expect[T](response)
-		}
-	}
+	object, err := do[T](ctx, request)
 	if err == nil && (object.GetNamespace() != namespace || object.GetName() != name) {
-		err = fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())
+		var none T
+		return none, requestError{fmt.Errorf("eventclient: request for %s %s/%s returned %s/%s", resource, namespace, name, object.GetNamespace(), object.GetName())}
+	}
+	return object, err
+}
+
+// do sends a request and returns the object of the response. It ignores warnings, because a webhook can warn of each
+// heartbeat, and has no rate limiter, because that takes 16 allocations.
+func do[R runtime.Object](ctx context.Context, request *restclient.Request) (expected R, err error) {
+	request = request.WarningHandler(restclient.NoWarnings{}).SetHeader("Accept", accept).MaxRetries(0).Throttle(nil)
+	result := request.Do(ctx)
+	var object runtime.Object
+	if err = errorOf(result); err == nil {
+		body, _ := result.Raw() // the content says how to read it: a proxy can change the content type
+		object, err = runtime.Decode(scheme.Codecs.UniversalDeserializer(), body)
 	}
 	if err != nil {
-		return none, requestError{err}
+		return expected, requestError{err}
 	}
-	return object, nil
+	expected, ok := object.(R)
+	switch status, isStatus := object.(*metav1.Status); {
+	case isStatus && status.Status != metav1.StatusSuccess:
+		return expected, apierrors.FromObject(status)
+	case !ok:
+		return expected, &apierrors.UnexpectedObjectError{Object: object}
+	}
+	return expected, nil
 }
 
 // errorOf returns the error of a result. client-go returns the Status in the body, if there is one. It can
@@ -183,12 +175,3 @@ func (e requestError) Unwrap() error { return e.error }
 
 // IsRequestError reports whether err is the error of a request of a [Client].
 func IsRequestError(err error) bool { return errors.As(err, new(requestError)) }
-
-// expect returns an object of the type T, or an error if object is none.
-func expect[T runtime.Object](object runtime.Object) (T, error) {
-	expected, ok := object.(T)
-	if !ok {
-		return expected, &apierrors.UnexpectedObjectError{Object: object}
-	}
-	return expected, nil
-}
