@@ -74,14 +74,7 @@ func (r *Resolver) setByMethods(ref *series.Reference, obj runtime.Object) (err 
 	if v := reflect.ValueOf(obj); v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: (%T)(nil)", errNilObject, obj)
 	}
-	// A reference to a list has no name.
-	var object metav1.Object
-	switch o := obj.(type) {
-	case metav1.Object:
-		object = o
-	case metav1.ObjectMetaAccessor:
-		object = o.GetObjectMeta()
-	}
+	object, _ := meta.Accessor(obj) // nil for a list, whose reference has no name
 	k, err := r.kindOf(obj)
 	switch {
 	case err != nil && object != nil: // the log must say which one
