@@ -162,9 +162,6 @@ func (b *Broadcaster) StartRecordingToSink(stopCh <-chan struct{}) {
 // It returns an error if there is no sink, [ErrStarted] if the broadcaster was started before, and
 // [ErrShutDown] if it was shut down.
 func (b *Broadcaster) StartRecordingToSinkWithContext(ctx context.Context) error {
-	if b.sink == nil {
-		return errNoSink
-	}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	if err := b.start(ctx, logger); err != nil {
 		return err
@@ -177,6 +174,8 @@ func (b *Broadcaster) start(ctx context.Context, logger klog.Logger) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	switch {
+	case b.sink == nil:
+		return errNoSink
 	case b.shuttingDown:
 		return ErrShutDown
 	case b.dispatcher.Load() != nil:

@@ -63,18 +63,11 @@ func classify(err error, creates bool) tracker.Response {
 	return r
 }
 
-// isAnswer reports whether a server has answered.
-func isAnswer(err error) bool {
-	var status apierrors.APIStatus
-	return err == nil || errors.As(err, &status)
-}
-
 // isLocal reports whether neither a server nor a network is the cause of an error that is no answer. It
 // can be permanent: a client for one namespace returns it for each Event in another one.
 func isLocal(err error) bool {
-	var response *apierrors.UnexpectedObjectError
-	var network net.Error // also the errors of connections, timeouts, and of package syscall
-	if errors.As(err, &response) || errors.As(err, &network) || eventclient.IsRequestError(err) {
+	// net.Error are also the errors of connections, timeouts, and of package syscall.
+	if errors.As(err, new(*apierrors.UnexpectedObjectError)) || errors.As(err, new(net.Error)) || eventclient.IsRequestError(err) {
 		return false
 	}
 	others := []error{context.Canceled, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/eventclient"
@@ -48,9 +49,11 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
-	mu       sync.Mutex    // guards the limiter, the choice of the next write, and what follows
-	tokenAt  time.Time     // when the limiter permits the next request
-	progress time.Time     // the latest, or when a shutdown began; see untilHopeless
+	mu      sync.Mutex // guards the limiter, the choice of the next write, and what follows
+	tokenAt time.Time  // when the limiter permits the next request
+	// progress is when the server has last handled a request, or responded to one of a series that had not failed
+	// before, or when a shutdown began; see untilHopeless.
+	progress time.Time
 	took     time.Duration // for how long that request was in flight
 }
 
@@ -173,8 +176,11 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error,
 	took := answered.Sub(began)
 	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, took)
 	drops := b.tracker.Apply(w, result, answered)
-	if result.Outcome.Handled() || !w.Retries && isAnswer(err) {
-		d.advanced(answered, took)
+	isResponse := errors.As(err, new(apierrors.APIStatus))
+	if result.Outcome.Handled() || isResponse && !w.Retries { // progress
+		d.mu.Lock()
+		d.progress, d.took = answered, took
+		d.mu.Unlock()
 	}
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
@@ -187,14 +193,6 @@ var errHopeless = errors.New("the server handles nothing any more")
 
 // hopeless is for how long a shutdown continues without progress.
 const hopeless = 1500 * time.Millisecond
-
-// advanced records progress: the server has handled a request, or answered one for a series
-// that had not failed before. For that it took so long.
-func (d *dispatcher) advanced(at time.Time, took time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.progress, d.took = at, took
-}
 
 // beginShutdown makes the requests of a shutdown possible.
 func (d *dispatcher) beginShutdown() {

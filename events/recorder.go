@@ -111,14 +111,12 @@ func (r *recorder) record(o *occurrence) {
 			entry, counted, wantNote = b.tracker.Count(&key, elapsed)
 		}
 	}
-	if !counted {
-		if isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related) {
-			b.nameless.Do(func() {
-				r.log().Info("Recorded an event about an object without a name",
-					"eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
-					"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
-			})
-		}
+	if !counted && (isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related)) {
+		b.nameless.Do(func() {
+			r.log().Info("Recorded an event about an object without a name",
+				"eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
+				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
+		})
 	}
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
@@ -180,17 +178,11 @@ func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.O
 	if err != nil {
 		r.omit("some annotations", &r.broadcaster.counters.annotationsOmitted, err, key)
 	}
-	note := key.Note
+	details := tracker.Occurrence{Note: key.Note, DistinctNotes: r.distinctNotes, Instance: r.identity.Instance, Annotations: annotations}
 	if r.distinctNotes == 0 && noted {
-		note = sanitize.Note(o.note, o.args)
+		details.Note = sanitize.Note(o.note, o.args)
 	}
-	details := tracker.Occurrence{
-		Note:          note,
-		DistinctNotes: r.distinctNotes,
-		Instance:      r.identity.Instance,
-		Annotations:   annotations,
-	}
-	if r.combinedNote != nil && note != "" {
+	if r.combinedNote != nil && details.Note != "" {
 		single := r.broadcaster.tracker.Single(key, details, r.broadcaster.clock.Now())
 		details.Combined = sanitize.Note("%v", []any{combination{r.combinedNote, single.Event()}})
 	}
