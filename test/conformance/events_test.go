@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -128,58 +127,6 @@ func TestEventsAreEqual(t *testing.T) {
 			})
 		})
 	}
-}
-
-// TestInvalidEventsAreDropped requires that they cause no request and no panic.
-func TestInvalidEventsAreDropped(t *testing.T) {
-	about := pod("a")
-	for name, e := range map[string]emission{
-		"nothing":            {regarding: nil, eventtype: "Normal"},
-		"an unknown kind":    {regarding: &unknown{}, eventtype: "Normal"},
-		"no type":            {regarding: about, eventtype: ""},
-		"a type of its own":  {regarding: about, eventtype: "Error"},
-		"a type misspelled":  {regarding: about, eventtype: "normal"},
-		"a type with spaces": {regarding: about, eventtype: "Normal "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			e.reason, e.action, e.note = "Tested", "Testing", "note"
-			withBoth(t, func(t *testing.T, p *program) {
-				e.emit(p.recorder)
-				synctest.Wait()
-				assert.Empty(t, p.sink.all())
-				p.emit(about, "Testing") // later events are recorded
-				assert.Len(t, p.sink.all(), 1)
-			})
-		})
-	}
-}
-
-// TestEmittedBeforeTheStart: different on purpose, since client-go's recorder loses
-// such events.
-func TestEmittedBeforeTheStart(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		p := newProgram(t, "eventseries")
-		p.emit(pod("a"), "Testing")
-		time.Sleep(time.Minute)
-		assert.Empty(t, p.sink.all())
-		require.NoError(t, p.broadcaster.StartRecordingToSinkWithContext(t.Context()))
-		synctest.Wait()
-		assert.Equal(t, time.Minute, time.Since(p.only(t).EventTime.Time), "time of the occurrence")
-	})
-}
-
-func TestRecordersOfOneBroadcaster(t *testing.T) {
-	withBoth(t, func(t *testing.T, p *program) {
-		p.emit(pod("a"), "Testing")
-		time.Sleep(time.Second)
-		p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, "example.com/other")
-		p.emit(pod("a"), "Testing")
-		controllers := make(map[string]*eventsv1.EventSeries)
-		for _, event := range p.stored(t) {
-			controllers[event.ReportingController] = event.Series
-		}
-		assert.Equal(t, map[string]*eventsv1.EventSeries{controller: nil, "example.com/other": nil}, controllers)
-	})
 }
 
 // TestEveryNameOfClientGoExists fails when client-go exports a new name. A program

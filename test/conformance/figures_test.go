@@ -52,7 +52,7 @@ func TestFiguresOfThePage(t *testing.T) {
 // a quarter of an hour after the end of an outage.
 func deliveredAfter(t *testing.T, name string, answer error) int {
 	p := startProgram(t, name)
-	p.sink.failWith(func(call) error { return answer })
+	p.sink.failWith(answer)
 	for i := range 200 {
 		p.emit(pod(fmt.Sprint("pod-", i)), "Testing")
 	}

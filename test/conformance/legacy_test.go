@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sort"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -213,38 +212,4 @@ func TestLegacyEnd(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestSimilarEvents emits events that differ only in their messages. The recorder
-// combines them once there are too many.
-//
-// Different on purpose: client-go combines the tenth and later ones, and its spam
-// filter drops those above a burst of 25 about one object. This recorder combines
-// the eleventh and later ones, and counts all.
-func TestSimilarEvents(t *testing.T) {
-	const n = 40
-	withBothLegacy(t, func(t *testing.T, p *legacyProgram) {
-		for i := range n {
-			p.recorder.Eventf(pod("a"), "Normal", "Created", "created pod %d", i)
-			time.Sleep(time.Millisecond)
-			synctest.Wait()
-		}
-		p.broadcaster.Shutdown()
-		stored := p.stored(t)
-		combined, total := 0, 0
-		for _, event := range stored {
-			total += int(event.Count)
-			if strings.HasPrefix(event.Message, "(combined from similar events): ") {
-				combined++
-			}
-		}
-		assert.Equal(t, 1, combined)
-		if p.name == "eventseries" {
-			assert.Len(t, stored, 11)
-			assert.Equal(t, n, total)
-		} else {
-			assert.Len(t, stored, 10)
-			assert.Equal(t, 25, total)
-		}
-	})
 }

@@ -2,11 +2,9 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/go-logr/logr/funcr"
 	"github.com/stretchr/testify/assert"
@@ -14,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -56,19 +53,13 @@ func withBoth(t *testing.T, test func(t *testing.T, p *program)) {
 // shuts it down, and fails if a goroutine is left.
 func startProgram(t *testing.T, name string) *program {
 	t.Helper()
-	p := newProgram(t, name)
-	require.NoError(t, p.broadcaster.StartRecordingToSinkWithContext(t.Context()))
-	return p
-}
-
-func newProgram(t *testing.T, name string) *program {
-	t.Helper()
 	p := &program{name: name, clients: fake.NewClientset()}
 	p.broadcaster = makers[name](p.clients, func(to events.EventSink) events.EventSink {
-		p.sink = &sink{to: to}
+		p.sink = &sink{EventSink: to}
 		return p.sink
 	})
 	t.Cleanup(p.broadcaster.Shutdown)
+	require.NoError(t, p.broadcaster.StartRecordingToSinkWithContext(t.Context()))
 	p.recorder = p.broadcaster.NewRecorder(scheme.Scheme, controller)
 	return p
 }
@@ -94,65 +85,39 @@ func (p *program) only(t *testing.T) *eventsv1.Event {
 	return &stored[0]
 }
 
+// sink can fail.
 type sink struct {
-	to events.EventSink
+	events.EventSink
 
-	mu    sync.Mutex
-	calls []call
-	fail  func(c call) error // may be nil
-}
-
-type call struct {
-	verb  string
-	event *eventsv1.Event
-	at    time.Time
+	mu  sync.Mutex
+	err error
 }
 
 func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	return s.call("create", event, func() (*eventsv1.Event, error) { return s.to.Create(ctx, event) })
-}
-
-func (s *sink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
-	return s.call("update", event, func() (*eventsv1.Event, error) { return s.to.Update(ctx, event) })
+	if err := s.failure(); err != nil {
+		return nil, err
+	}
+	return s.EventSink.Create(ctx, event)
 }
 
 func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
-	return s.call("patch", event, func() (*eventsv1.Event, error) { return s.to.Patch(ctx, event, data) })
-}
-
-func (s *sink) call(verb string, event *eventsv1.Event, forward func() (*eventsv1.Event, error)) (*eventsv1.Event, error) {
-	c := call{verb: verb, event: event.DeepCopy(), at: time.Now()}
-	s.mu.Lock()
-	s.calls = append(s.calls, c)
-	fail := s.fail
-	s.mu.Unlock()
-	if fail != nil {
-		if err := fail(c); err != nil {
-			return nil, err
-		}
+	if err := s.failure(); err != nil {
+		return nil, err
 	}
-	return forward()
+	return s.EventSink.Patch(ctx, event, data)
 }
 
-// failWith makes calls fail with the error that fail returns, if any.
-func (s *sink) failWith(fail func(c call) error) {
+func (s *sink) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.fail = fail
+	return s.err
 }
 
-func (s *sink) all() []call {
+// failWith makes calls fail from now on, unless err is nil.
+func (s *sink) failWith(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]call(nil), s.calls...)
-}
-
-func (s *sink) verbs() []string {
-	var verbs []string
-	for _, c := range s.all() {
-		verbs = append(verbs, c.verb)
-	}
-	return verbs
+	s.err = err
 }
 
 func pod(name string) *corev1.ObjectReference {
@@ -181,23 +146,6 @@ func (l *lines) get() []string {
 	return append([]string(nil), l.all...)
 }
 
-func TestEventWatcher(t *testing.T) {
-	withBoth(t, func(t *testing.T, p *program) {
-		var seen lines
-		stop, err := p.broadcaster.StartEventWatcher(func(object runtime.Object) {
-			event := object.(*eventsv1.Event)
-			seen.add(fmt.Sprint(event.Regarding.Name, " ", event.Reason, " ", event.Series))
-		})
-		require.NoError(t, err)
-		for range 3 {
-			p.emit(pod("a"), "Testing")
-		}
-		stop()
-		p.emit(pod("a"), "Testing")
-		assert.Equal(t, []string{"a Tested nil", "a Tested nil", "a Tested nil"}, seen.get())
-	})
-}
-
 func TestLogOfEvents(t *testing.T) {
 	logged := make(map[string][]string)
 	withBoth(t, func(t *testing.T, p *program) {
@@ -224,25 +172,5 @@ func TestWithLogger(t *testing.T) {
 		require.Len(t, log.get(), 1)
 		assert.Contains(t, log.get()[0], "Lost")
 		assert.Equal(t, "Tested", p.only(t).Reason, "it records events")
-	})
-}
-
-// TestAfterShutdown requires that nothing watches or writes, and nothing panics.
-func TestAfterShutdown(t *testing.T) {
-	withBoth(t, func(t *testing.T, p *program) {
-		var seen lines
-		stop, err := p.broadcaster.StartEventWatcher(func(runtime.Object) { seen.add("event") })
-		require.NoError(t, err)
-		p.emit(pod("a"), "Testing")
-		p.broadcaster.Shutdown()
-		p.emit(pod("b"), "Testing")
-		assert.Len(t, seen.get(), 1)
-		assert.Len(t, p.stored(t), 1)
-		_, err = p.broadcaster.StartEventWatcher(func(runtime.Object) {})
-		require.Error(t, err)
-		_, err = p.broadcaster.StartLogging(klog.Background())
-		require.Error(t, err)
-		p.broadcaster.StartStructuredLogging(0)()
-		stop()
 	})
 }
