@@ -52,6 +52,23 @@ func TestInvalidEventsAreDropped(t *testing.T) {
 	}
 }
 
+// What the API server would reject is repaired. Tests of package sanitize have each repair.
+func TestRepairedEventsAreValid(t *testing.T) {
+	for name, text := range map[string]string{"long": strings.Repeat("x", 300), "not UTF-8": "caf\xe9!"} {
+		runInBubble(t, name, Options{ReportingInstance: text}, func(t *testing.T, w *world) {
+			recorder := w.broadcaster.NewRecorder(testScheme(), text+"/"+text).(Recorder)
+			pod := testPod(0)
+			pod.Name = text[:min(len(text), 253)]
+			annotations := map[string]string{text: text, "large": strings.Repeat(text, 1000)}
+			for range 2 {
+				recorder.AnnotatedEventf(pod, nil, annotations, "Normal", text, text, "%s", strings.Repeat(text, 20))
+				w.flush(t)
+			}
+			assert.EqualValues(t, 2, countOf(w.server.only(t)))
+		})
+	}
+}
+
 // The log names an object to which no reference can be made, in few words.
 func TestInvalidObjectsAreNamedInTheLog(t *testing.T) {
 	long := strings.Repeat("n", 1<<20)

@@ -2,7 +2,14 @@ package events
 
 import (
 	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"log"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -14,6 +21,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	typedeventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/eventseries/eventseries/internal/eventclient/eventclienttest"
 	"github.com/eventseries/eventseries/internal/schedule"
@@ -100,6 +108,57 @@ func TestSinkRejectsForeignResponses(t *testing.T) {
 	for _, err := range []error{create, patch, update, list} {
 		require.Error(t, err)
 		assert.Equal(t, tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, classify(err, true))
+	}
+}
+
+// connectionKey is the context key of the connection of a request.
+type connectionKey struct{}
+
+// A connection breaks before the response, or in the middle of it, when the server may have stored the Event.
+func TestSinkOnABrokenConnection(t *testing.T) {
+	abort := func(*http.Request) { panic(http.ErrAbortHandler) } // of HTTP/2, only the stream ends
+	reset := func(r *http.Request) {
+		conn := r.Context().Value(connectionKey{}).(*tls.Conn).NetConn().(*net.TCPConn)
+		_ = conn.SetLinger(0)
+		_ = conn.Close()
+		panic(http.ErrAbortHandler)
+	}
+	half := func(end func(*http.Request)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Content-Length", strconv.Itoa(len(storedEvent)))
+			_, _ = w.Write([]byte(storedEvent[:len(storedEvent)/2]))
+			_ = http.NewResponseController(w).Flush()
+			end(r)
+		}
+	}
+	for name, handler := range map[string]http.HandlerFunc{
+		"abort":           func(_ http.ResponseWriter, r *http.Request) { abort(r) },
+		"reset":           func(_ http.ResponseWriter, r *http.Request) { reset(r) },
+		"half, and abort": half(abort),
+		"half, and reset": half(reset),
+	} {
+		for _, http2 := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, HTTP/2: %t", name, http2), func(t *testing.T) {
+				server := httptest.NewUnstartedServer(handler)
+				server.EnableHTTP2 = http2
+				server.Config.ErrorLog = log.New(io.Discard, "", 0)
+				server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+					return context.WithValue(ctx, connectionKey{}, c)
+				}
+				server.StartTLS()
+				defer server.Close()
+				client, err := typedeventsv1.NewForConfigAndClient(&rest.Config{Host: server.URL}, server.Client())
+				require.NoError(t, err)
+				sink := &EventSinkImpl{Interface: client}
+				_, create := sink.Create(t.Context(), someEvent())
+				_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
+				for _, err := range []error{create, patch} {
+					require.Error(t, err)
+					assert.Equal(t, tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, classify(err, true), err)
+				}
+			})
+		}
 	}
 }
 
