@@ -2,7 +2,6 @@ package controllerruntime
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"os"
 	"strings"
@@ -20,13 +19,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/config"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -35,58 +31,6 @@ import (
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-func legacyRecorder(mgr manager.Manager, name string) record.EventRecorder {
-	return mgr.GetEventRecorderFor(name) //nolint:staticcheck // tested here
-}
-
-// Two managers share a broadcaster. They do not shut it down, so it also writes events
-// that come after the managers have stopped.
-func TestLegacyRecordersOfTwoManagers(t *testing.T) {
-	const name, each = "example.com/legacy", 500
-	w := newWorld(t)
-	object := w.object("one")
-	broadcaster := compat.NewBroadcasterFor(w.broadcaster(apiserver.Config(t), events.Options{}), compat.Options{})
-
-	var stops []func()
-	var recorders []record.EventRecorder
-	for i := range 2 {
-		mgr := w.manager(ctrl.Options{EventBroadcaster: broadcaster}) //nolint:staticcheck // tested here
-		recorder := legacyRecorder(mgr, name)
-		emitted := make(chan struct{})
-		require.NoError(t, mgr.Add(manager.RunnableFunc(func(context.Context) error {
-			defer close(emitted)
-			for range each {
-				recorder.Event(object, corev1.EventTypeWarning, "Failed", "it failed")
-			}
-			recorder.Eventf(object, corev1.EventTypeNormal, "Created", "created job %d", i)
-			recorder.AnnotatedEventf(object, map[string]string{"example.com/a": "b"}, corev1.EventTypeNormal, "Annotated", "with %s", "annotations")
-			return nil
-		})))
-		stops = append(stops, w.run(mgr))
-		recorders = append(recorders, recorder)
-		w.waitFor("events", emitted)
-	}
-	want := map[string]int{"it failed": 2 * each, "created job 0": 1, "created job 1": 1, "with annotations": 2}
-	w.flush(broadcaster.Events())
-	assert.Equal(t, want, w.counts(name))
-	for _, event := range w.written(name) {
-		assert.Equal(t, event.Reason, event.Action, "the reason is the action too")
-		assert.Equal(t, event.Reason == "Annotated", event.Annotations["example.com/a"] == "b")
-	}
-
-	for i, stop := range stops {
-		stop()
-		for n, recorder := range recorders {
-			note := fmt.Sprintf("recorder %d after the end of manager %d", n, i)
-			recorder.Event(object, corev1.EventTypeNormal, "Ended", note)
-			want[note] = 1
-		}
-	}
-	broadcaster.Shutdown()
-	assert.Equal(t, want, w.counts(name))
-	assert.Empty(t, broadcaster.Events().Stats().Dropped)
-}
 
 // The second replica of a controller writes nothing before it leads. Then it continues
 // the series of the first one.
@@ -212,13 +156,6 @@ func (w *world) electing(opts ctrl.Options) ctrl.Options {
 	return opts
 }
 
-func (w *world) manager(opts ctrl.Options) manager.Manager {
-	w.t.Helper()
-	mgr, err := ctrl.NewManager(apiserver.Config(w.t), w.options(opts))
-	require.NoError(w.t, err)
-	return mgr
-}
-
 // run starts a manager. stop cancels its context and waits until it returns. The end of
 // the test calls stop too.
 func (w *world) run(mgr manager.Manager) (stop func()) {
@@ -296,40 +233,4 @@ func countRequests(t *testing.T, part string) (*rest.Config, *atomic.Int64) {
 		})
 	})
 	return config, n
-}
-
-// reconciler calls emit for each object until the manager stops, and then a hundred
-// times more, like a reconciler that completes its work.
-type reconciler struct {
-	client.Client
-	emit func(object *corev1.ConfigMap)
-
-	emitted atomic.Int64
-	looping chan struct{} // closed after 1000 calls
-	once    sync.Once
-}
-
-func newReconciler(t *testing.T, mgr manager.Manager, emit func(object *corev1.ConfigMap)) *reconciler {
-	t.Helper()
-	r := &reconciler{Client: mgr.GetClient(), emit: emit, looping: make(chan struct{})}
-	require.NoError(t, ctrl.NewControllerManagedBy(mgr).Named("tester").For(&corev1.ConfigMap{}).
-		WithOptions(controller.Options{MaxConcurrentReconciles: 4}).Complete(r))
-	return r
-}
-
-func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	var object corev1.ConfigMap
-	if err := r.Get(ctx, req.NamespacedName, &object); err != nil {
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	for last := 0; last < 100; {
-		if ctx.Err() != nil {
-			last++
-		}
-		r.emit(&object)
-		if r.emitted.Add(1) > 1000 {
-			r.once.Do(func() { close(r.looping) })
-		}
-	}
-	return ctrl.Result{}, nil
 }
