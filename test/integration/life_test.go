@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
@@ -169,62 +168,6 @@ func requireEvent(t *testing.T, want, got *eventsv1.Event) {
 	require.Equal(t, want, got)
 }
 
-// TestLabelsSelectEvents lists by labels, as kubectl get events -l does, in both API
-// groups. The role permits no more than create, patch, and list in one of them.
-func TestLabelsSelectEvents(t *testing.T) {
-	t.Parallel()
-	for name, row := range map[string]struct {
-		sink     newSink
-		resource string
-	}{
-		"events.k8s.io": {eventsSink, eventsResource},
-		"core":          {coreSink, coreResource},
-		"either":        {eitherSink, coreResource},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			namespace, clients, clock := apiserver.Namespace(t), apiserver.Clientset(t), clocktesting.NewFakeClock(time.Now())
-			a := accountIn(namespace)
-			a.setRole(t, clients, map[string][]string{row.resource: {"create", "patch", "list"}})
-			r := startRecording(t, at(clock, row.sink), a.config(apiserver.Config(t)), events.Options{})
-			once, looping, ended := podIn(namespace, "once"), podIn(namespace, "looping"), podIn(namespace, "ended")
-			emit(r.recorder(), once, 1)
-			emit(r.recorder(), ended, 2)
-			r.flush(t)
-			clock.Step(3 * time.Minute)
-			for range 2 {
-				r.recorder().Eventf(looping, once, corev1.EventTypeNormal, "Tested", "Testing", "it was tested")
-			}
-			r.flush(t)
-			clock.Step(4 * time.Minute)
-			awaitFinished(t, clients, namespace, ended.UID)
-			requireSelected := func(selector string, want ...string) {
-				t.Helper()
-				opts := metav1.ListOptions{LabelSelector: selector}
-				newer, err := clients.EventsV1().Events(metav1.NamespaceAll).List(t.Context(), opts)
-				require.NoError(t, err)
-				core, err := clients.CoreV1().Events(metav1.NamespaceAll).List(t.Context(), opts)
-				require.NoError(t, err)
-				found := map[string][]string{}
-				for _, event := range newer.Items {
-					found[event.Namespace] = append(found[event.Namespace], event.Regarding.Name)
-				}
-				assert.ElementsMatch(t, want, found[namespace], selector)
-				clear(found)
-				for _, event := range core.Items {
-					found[event.Namespace] = append(found[event.Namespace], event.InvolvedObject.Name)
-				}
-				assert.ElementsMatch(t, want, found[namespace], "%s in core/v1", selector)
-			}
-			requireSelected("eventseries.dev/state=Ongoing", "looping")
-			requireSelected("eventseries.dev/state=Finished", "ended")
-			requireSelected("!eventseries.dev/state", "once")
-			requireSelected("eventseries.dev/state notin (Finished,Unknown)", "looping", "once")
-			requireSelected("eventseries.dev/related-uid="+string(once.UID), "looping")
-		})
-	}
-}
-
 func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	assert.Zero(t, event.DeprecatedSource)
@@ -237,13 +180,6 @@ func requireNoOldFields(t *testing.T, clients kubernetes.Interface, event *event
 func requireOldFields(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
 	t.Helper()
 	assert.Equal(t, corev1.EventSource{Component: event.ReportingController, Host: event.ReportingInstance}, event.DeprecatedSource)
-	requireOldSeries(t, clients, event)
-}
-
-// requireOldSeries is requireOldFields without the source, which patches do not add to an
-// Event that was created through events.k8s.io/v1.
-func requireOldSeries(t *testing.T, clients kubernetes.Interface, event *eventsv1.Event) {
-	t.Helper()
 	second := func(at time.Time) metav1.Time { return metav1.NewTime(at.Truncate(time.Second)) }
 	assert.Equal(t, second(series.EventTime(event).Time), event.DeprecatedFirstTimestamp)
 	assert.Equal(t, second(lastObserved(event)), event.DeprecatedLastTimestamp)

@@ -17,8 +17,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	authorizationv1 "k8s.io/api/authorization/v1"
-	corev1 "k8s.io/api/core/v1"
-	eventsv1 "k8s.io/api/events/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,12 +30,9 @@ import (
 	"k8s.io/klog/v2/ktesting"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/internal/controlplane"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-// The recorders in this file write to a real server with a fake clock.
 
 // step is how far a fake clock moves between two requests of a test. It is
 // shorter than every interval of the recorder.
@@ -79,68 +74,6 @@ func eventuallyLater(t *testing.T, clock *clocktesting.FakeClock, check func(*as
 		check(c)
 		passed = true
 	})
-}
-
-// TestLifeWithTheLeastPermissions takes series through all their states as a user
-// who may only create and patch. It revokes the role and grants it again.
-func TestLifeWithTheLeastPermissions(t *testing.T) {
-	t.Parallel()
-	admin, namespace, clock := apiserver.Config(t), apiserver.Namespace(t), clocktesting.NewFakeClock(time.Now())
-	a := accountIn(namespace)
-	clients := apiserver.ClientsetFor(t, admin)
-	permission := a.grant(t, clients, mayWrite)
-	r := newRecording(t, at(clock, eventsSink), a.config(admin), events.Options{Namespaces: []string{namespace}})
-	logged := r.startLogging(t)
-	history := watchEvents(t, clients, namespace)
-	recorder, hot, ending, emitted := r.recorder(), podIn(namespace, "looping"), podIn(namespace, "ending"), 0
-	occur := func(pod *corev1.Pod, n int) {
-		emit(recorder, pod, n)
-		emitted += n
-	}
-	occur(hot, 1)
-	r.flush(t)
-	assert.Empty(t, state(eventAbout(t, clients, namespace, hot.UID)), "a singleton")
-	occur(hot, 1)
-	occur(ending, 5)
-	r.flush(t)
-	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
-
-	// The server denies a heartbeat, a finish and a create.
-	a.withdraw(t, permission, "create", "patch")
-	occur(ending, 1)
-	for range 31 {
-		clock.Step(time.Minute)
-		occur(hot, 1)
-	}
-	occur(podIn(namespace, "new"), 1)
-	for _, kind := range []string{"heartbeat", "finish", "create"} {
-		eventuallyLater(t, clock, func(c *assert.CollectT) {
-			occur(hot, 1)
-			require.Positive(c, r.writes(kind, "denied"))
-		})
-	}
-
-	a.grant(t, clients, mayWrite)
-	var finished *eventsv1.Event
-	eventuallyLater(t, clock, func(c *assert.CollectT) {
-		occur(hot, 1)
-		finished = requireFinished(c, eventsAbout(c, clients, namespace, ending.UID))
-		require.Len(c, r.written(c), 3)
-		require.Positive(c, r.writes("heartbeat", "written"))
-	})
-	r.flush(t)
-	assert.Equal(t, 6, occurrences(finished))
-	assert.Equal(t, "Ongoing", state(eventAbout(t, clients, namespace, hot.UID)))
-	assert.Empty(t, r.Stats().Dropped)
-	r.requireAccounted(t, emitted)
-	history.requireCountsGrow(t)
-	assert.NotEmpty(t, logged("Missing permission to list events", namespace))
-	assert.Len(t, logged("Cannot write events", "create", namespace), 1)
-	assert.Len(t, logged("Cannot write events", "patch", namespace), 1)
-	assert.Len(t, logged("Cannot write events"), 2)
-	lists := r.requests.count("list", eventsResource)
-	assert.LessOrEqual(t, lists, 5, "a denied list is made again up to four times")
-	assert.Len(t, r.requests.all(), r.requests.count("create", eventsResource)+r.requests.count("patch", eventsResource)+lists)
 }
 
 // The service account and the namespace in docs/rbac.
@@ -272,16 +205,6 @@ func (g *granted) delete(ctx context.Context, t *testing.T) {
 		require.NoError(t, g.request(g.clients.RbacV1().RESTClient().Delete(), object).Name(object.GetName()).Do(ctx).Error())
 	}
 	g.objects = nil
-}
-
-func (a account) withdraw(t *testing.T, g *granted, verbs ...string) {
-	t.Helper()
-	g.delete(t.Context(), t)
-	eventually(t, func(c *assert.CollectT) {
-		for _, verb := range verbs {
-			assert.False(c, a.may(c, g.clients, permission{verb, eventsResource, a.namespace}), verb)
-		}
-	})
 }
 
 func (a account) requireAll(t require.TestingT, g *granted) {

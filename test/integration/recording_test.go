@@ -164,6 +164,17 @@ func (r *recording) writes(kind, outcome string) (n int) {
 	return n
 }
 
+// outcomes returns the number of requests with an outcome, or of all if that is empty.
+func outcomes(stats events.Stats, outcome string) int {
+	n := 0
+	for _, r := range stats.Requests {
+		if outcome == "" || r.Outcome == outcome {
+			n += int(r.Count)
+		}
+	}
+	return n
+}
+
 func (r *recording) written(t require.TestingT) []eventsv1.Event {
 	list, err := r.clients.EventsV1().Events(metav1.NamespaceAll).List(context.Background(), metav1.ListOptions{
 		FieldSelector: "reportingController=" + controller,
@@ -376,19 +387,6 @@ func (h *history) requireCountsGrow(t *testing.T) {
 		latest[c.event.Name] = c.event
 	}
 	require.NotEmpty(t, latest)
-}
-
-func (h *history) requireSeen(t *testing.T, name string, count int) {
-	t.Helper()
-	eventually(t, func(c *assert.CollectT) {
-		latest := 0
-		for _, change := range h.all() {
-			if change.event.Name == name {
-				latest = occurrences(change.event)
-			}
-		}
-		assert.Equal(c, count, latest, name)
-	})
 }
 
 func strangersEvent(t *testing.T, clients kubernetes.Interface, namespace, name string) *eventsv1.Event {

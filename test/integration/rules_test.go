@@ -1,13 +1,10 @@
 package integration
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -20,22 +17,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
-	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/kubernetes/scheme"
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/eventseries/eventseries/compat"
 	"github.com/eventseries/eventseries/events"
 	"github.com/eventseries/eventseries/events/eventstest"
-	"github.com/eventseries/eventseries/series"
 	"github.com/eventseries/eventseries/test/faultproxy"
 	"github.com/eventseries/eventseries/test/internal/apiserver"
 )
-
-// maxName is the length of the longest name of an Event.
-const maxName = 253
 
 // ruleRows are changes that make a valid Event hit or exceed a limit of the
 // server.
@@ -351,147 +342,4 @@ func TestCoreSinkOnAFakeClientset(t *testing.T) {
 	eventstest.TestSink(t, func(*testing.T) eventstest.SinkUnderTest {
 		return eventstest.SinkUnderTest{Sink: &compat.CoreSink{Interface: fake.NewClientset().CoreV1()}, Unversioned: true}
 	})
-}
-
-// wireRow is an Event with values at or beyond limits of the API server. Tests of
-// package events and of package series have a row for each rule.
-type wireRow struct {
-	name string
-	// emit changes the Event that a recorder is asked for.
-	emit func(*eventsv1.Event)
-	// want changes that Event into the one that the server must have. If nil, they
-	// are the same.
-	want func(*eventsv1.Event)
-	// wantName is a pattern for the name of the Event, in which HASH stands for
-	// the hash of the key. If empty, it is the object's name, a dot and the hash.
-	wantName string
-	// omitsAnnotations is set if the recorder omits annotations.
-	omitsAnnotations bool
-}
-
-func wireRows() []wireRow {
-	long := func(n int) string { return strings.Repeat("x", n) }
-	type m = map[string]string
-	const maxAnnotations = 64 << 10 // leaves room for those of later occurrences
-	return []wireRow{
-		{
-			name: "at the limits",
-			emit: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.Action, e.ReportingInstance = long(1024), long(128), long(128), long(128)
-				e.ReportingController = long(253) + "/" + long(63)
-				e.Regarding.Name = long(maxName)
-				e.Annotations = m{"big": long(maxAnnotations - len("big"))}
-			},
-			wantName: long(236) + `\.HASH`,
-		}, {
-			name: "beyond the limits",
-			emit: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.Action = long(1025), long(129), long(129)
-				e.ReportingInstance = strings.Repeat("i", 129)
-				e.ReportingController = strings.Repeat("p", 254) + "/" + strings.Repeat("c", 64)
-				e.Annotations = m{"big": long(maxAnnotations - len("big") + 1), "bigger": long(256 << 10), "small": "1"}
-			},
-			want: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.Action = long(1024-len("…"))+"…", long(128-len("…"))+"…", long(128-len("…"))+"…"
-				// The hash keeps names different.
-				e.ReportingInstance = strings.Repeat("i", 119) + "-09bf9544"
-				e.ReportingController = strings.Repeat("p", 244) + "-e890cf3d/" + strings.Repeat("c", 54) + "-39f4a785"
-				e.Annotations = m{"small": "1", series.AnnotationLastNote: long(1025)}
-			},
-			omitsAnnotations: true,
-		}, {
-			name: "not UTF-8",
-			emit: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.ReportingInstance, e.Regarding.Name = "caf\xe9!", "Test\xffed", "host\xff1", "pod\xff1"
-				e.Annotations = m{"a": "caf\xe9"}
-			},
-			want: func(e *eventsv1.Event) {
-				e.Note, e.Reason, e.ReportingInstance, e.Regarding.Name = "caf\uFFFD!", "Test\uFFFDed", "host-1", "pod\uFFFD1"
-				e.Annotations = m{"a": "caf\uFFFD"}
-			},
-			wantName: `pod-1\.HASH`,
-		},
-		{
-			name: "Node",
-			emit: func(e *eventsv1.Event) {
-				e.Namespace, e.Regarding = "", corev1.ObjectReference{APIVersion: "v1", Kind: "Node", Name: "node-1"}
-			},
-			want: func(e *eventsv1.Event) { e.Namespace = metav1.NamespaceSystem },
-		},
-	}
-}
-
-// TestWireRules emits what the API server would reject, before and after the
-// recorder starts. TestValidateAgreesWithTheServer shows that the server rejects it.
-func TestWireRules(t *testing.T) {
-	t.Parallel()
-	namespace := apiserver.Namespace(t)
-	for _, row := range wireRows() {
-		for _, before := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s, %d before the start", row.name, before), func(t *testing.T) {
-				t.Parallel()
-				row.try(t, namespace, before)
-			})
-		}
-	}
-}
-
-func (row *wireRow) try(t *testing.T, namespace string, before int) {
-	t.Helper()
-	event := ruleEvent(namespace)
-	event.ObjectMeta, event.EventTime = metav1.ObjectMeta{Namespace: namespace}, metav1.MicroTime{}
-	row.emit(event)
-	event.Regarding.UID = uuid.NewUUID()
-	want := event.DeepCopy()
-	if row.want != nil {
-		row.want(want)
-	}
-	opts := events.Options{ReportingInstance: event.ReportingInstance}
-	config := apiserver.Config(t)
-	config.ContentType = runtime.ContentTypeProtobuf
-	r := newRecording(t, eventsSink, config, opts)
-	recorder := r.NewRecorder(scheme.Scheme, event.ReportingController).(events.AnnotatedEventRecorder)
-	emit := func() {
-		recorder.AnnotatedEventf(&event.Regarding, event.Related, event.Annotations, event.Type, event.Reason, event.Action, event.Note)
-	}
-	for range before {
-		emit()
-	}
-	r.start(t)
-	r.flush(t)
-	assert.Equal(t, "create events.events.k8s.io: 1", r.requests.String())
-	row.requireOnServer(t, r, want, before)
-	emit()
-	r.flush(t)
-	assert.Equal(t, "create events.events.k8s.io: 1, patch events.events.k8s.io: 1", r.requests.String())
-	row.requireOnServer(t, r, want, before+1)
-}
-
-func (row *wireRow) requireOnServer(t *testing.T, r *recording, want *eventsv1.Event, count int) {
-	t.Helper()
-	found := eventsAbout(t, r.clients, want.Namespace, want.Regarding.UID)
-	require.Len(t, found, 1)
-	got := &found[0]
-	if want.Regarding.Namespace == "" {
-		t.Cleanup(func() { deleteEvent(t, r.clients, got) })
-	}
-	if count > 1 {
-		metav1.SetMetaDataLabel(&want.ObjectMeta, series.LabelState, "Ongoing")
-		metav1.SetMetaDataAnnotation(&want.ObjectMeta, series.AnnotationHeartbeat, "30m")
-	}
-	if want.Related != nil && want.Related.UID != "" {
-		metav1.SetMetaDataLabel(&want.ObjectMeta, series.LabelRelatedUID, string(want.Related.UID))
-	}
-	requireEvent(t, want, got)
-	requireNoOldFields(t, r.clients, got)
-	assert.Equal(t, count > 1, got.Series != nil)
-	name := cmp.Or(row.wantName, regexp.QuoteMeta(want.Regarding.Name)+`\.HASH`)
-	assert.Regexp(t, `^`+strings.Replace(name, "HASH", "[0-9a-f]{16}", 1)+`$`, got.Name)
-	assert.LessOrEqual(t, len(got.Name), maxName)
-
-	stats := r.Stats()
-	assert.Empty(t, stats.Dropped)
-	assert.EqualValues(t, outcomes(stats, ""), outcomes(stats, "written"), "other outcomes: %v", stats.Requests)
-	assert.Equal(t, row.omitsAnnotations, stats.AnnotationsOmitted > 0)
-	requireAccounted(t, count, stats, []eventsv1.Event{*got})
 }
