@@ -177,58 +177,47 @@ func TestListWhoseTokenExpires(t *testing.T) {
 	}
 }
 
-// The server refuses the token of a page. That ends the list.
-func TestListWhosePageIsRefused(t *testing.T) {
-	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
-		s := newLister()
-		leave(t, s.server, s, 5, Options{Scope: SameController})
-		s.script(func(_ context.Context, r request) error {
-			if r.Verb == "list" && s.requestsOf("list") > 1 {
-				return statusError(400, 0)
-			}
-			return nil
-		})
-		startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
-		time.Sleep(10 * time.Minute)
-		assert.Equal(t, 2, s.requestsOf("list"))
-	})
-}
-
-// Each third request of a long list fails. It ends soon all the same.
-func TestListOfManyPages(t *testing.T) {
-	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
-		s := newLister()
-		leave(t, s.server, s, 60, Options{Scope: SameController})
-		s.script(func(_ context.Context, r request) error {
-			if r.Verb == "list" && s.requestsOf("list")%3 == 0 {
-				return statusError(500, 0)
-			}
-			return nil
-		})
-		second := startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
-		time.Sleep(time.Minute)
-		assert.EqualValues(t, 60, second.broadcaster.Stats().Restored)
-	})
-}
-
-// An API server that starts fails, and then denies requests until it knows the roles.
-func TestListWhileTheServerStarts(t *testing.T) {
-	inBubble(t, Options{listLimit: -1}, func(t *testing.T, _ *world) {
-		s := newLister()
-		leave(t, s.server, s, 2, Options{Scope: SameController})
-		s.script(func(_ context.Context, r request) error {
-			switch n := s.requestsOf("list"); {
-			case r.Verb != "list" || n > 8:
-				return nil
+// Some requests of a list fail.
+func TestListThatFails(t *testing.T) {
+	for name, test := range map[string]struct {
+		left     int               // series on the server, in pages of two
+		fail     func(n int) int32 // the code of the response to the nth request, or 0
+		within   time.Duration
+		restored int
+		requests int // if zero, some are repeated
+	}{
+		"the token of a page is refused, which ends the list": {5, func(n int) int32 { return []int32{0, 400}[min(n-1, 1)] }, 10 * time.Minute, 2, 2},
+		"each third of many": {60, func(n int) int32 { return []int32{500, 0, 0}[n%3] }, time.Minute, 60, 0},
+		"a server that starts denies requests until it knows the roles": {2, func(n int) int32 {
+			switch {
+			case n < 8:
+				return 500
 			case n == 8:
-				return statusError(403, 0)
+				return 403
 			}
-			return statusError(500, 0)
+			return 0
+		}, 10 * time.Minute, 2, 0},
+	} {
+		runBubble(t, name, func(t *testing.T) {
+			s := newLister()
+			leave(t, s.server, s, test.left, Options{Scope: SameController})
+			s.script(func(_ context.Context, r request) error {
+				if r.Verb != "list" {
+					return nil
+				}
+				if code := test.fail(s.requestsOf("list")); code != 0 {
+					return statusError(code, 0)
+				}
+				return nil
+			})
+			second := startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
+			time.Sleep(test.within)
+			assert.EqualValues(t, test.restored, second.broadcaster.Stats().Restored)
+			if test.requests > 0 {
+				assert.Equal(t, test.requests, s.requestsOf("list"))
+			}
 		})
-		second := startOn(t, s.server, s, Options{Scope: SameController, listLimit: math.MaxInt})
-		time.Sleep(10 * time.Minute)
-		assert.EqualValues(t, 2, second.broadcaster.Stats().Restored)
-	})
+	}
 }
 
 // The recorders of a program for many nodes share a list, and no goroutine is theirs.

@@ -125,46 +125,6 @@ func TestListTroubleIsLogged(t *testing.T) {
 	})
 }
 
-func TestPermissionThatComesLate(t *testing.T) {
-	inBubble(t, Options{}, func(t *testing.T, w *world) {
-		w.emit(0)
-		synctest.Wait()
-		forbidden := apierrors.NewForbidden(eventResource, "x", errors.New("no role"))
-		emitted := make(chan struct{}) // both, before either is answered
-		w.server.script(func(context.Context, request) error {
-			<-emitted
-			return forbidden
-		})
-		begin := time.Now()
-		w.emit(0) // a patch
-		w.emit(1) // a create
-		w.emitIn("other", "Normal", 2)
-		close(emitted)
-		synctest.Wait()
-		for _, asked := range []requests{{"ns", "patch"}, {"ns", "create"}, {"other", "create"}} {
-			assert.Len(t, w.logs.with("Cannot write events", fmt.Sprintf(`"namespace"=%q`, asked.namespace), fmt.Sprintf(`"verb"=%q`, asked.verb),
-				fmt.Sprintf(`"since"=%q`, logTime(begin)), strconv.Quote(forbidden.Error()), `"waiting"=3`), 1, "%v", asked)
-		}
-		time.Sleep(59 * time.Minute)
-		w.server.script(nil)
-		time.Sleep(7 * time.Minute)
-		for _, verb := range []string{"patch", "create"} {
-			over := w.logs.with("Events are written again", `"namespace"="ns"`, fmt.Sprintf(`"verb"=%q`, verb))
-			require.Len(t, over, 1)
-			assertBetween(t, 59*time.Minute, time.Hour+6*time.Minute, durationIn(t, over[0], "failedFor"))
-			assert.NotContains(t, over[0], `"failedRequests"=0`)
-		}
-		assert.Len(t, w.logs.with("Cannot write events"), 3)
-
-		// The permission is revoked.
-		w.server.script(always(forbidden))
-		w.emit(2)
-		synctest.Wait()
-		assert.Len(t, w.logs.with("Cannot write events"), 4)
-		w.server.script(nil)
-	})
-}
-
 func TestFailuresAreBounded(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
 		r := &w.broadcaster.report
