@@ -13,9 +13,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/eventseries/eventseries/series"
-
 	"github.com/eventseries/eventseries/internal/schedule"
+	"github.com/eventseries/eventseries/series"
 )
 
 // Delays double, with up to a fifth on top, and never end. A success resets them.

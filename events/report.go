@@ -182,12 +182,12 @@ func (r *reporter) logLosses(logger klog.Logger, l *losses) {
 	details := []any{"reason", l.Reason, "count", l.Count, "since", l.since,
 		"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "kind", key.Regarding.Kind,
 		"type", key.Type, "eventReason", key.Reason, "action", key.Action, "note", l.Note}
-	switch l.Reason {
-	case tracker.DropNamespaceTerminating:
+	if l.Reason == tracker.DropNamespaceTerminating {
 		// It happens whenever a namespace is deleted, and nobody needs to do anything.
 		logger.V(2).Info("Dropped events, because their namespace is being deleted", append(details, "err", l.err)...)
 		return
-	case tracker.DropDenied:
+	}
+	if l.Reason == tracker.DropDenied {
 		details = append(details, "namespace", cmp.Or(key.Regarding.Namespace, r.b.opts.ClusterNamespace, metav1.NamespaceSystem))
 		details = append(details, hint(key)...)
 	}

@@ -818,14 +818,13 @@ func TestEventIsStripped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stored *eventsv1.Event
-			store := func(w *Write) Response {
+			store := func(w *Write) {
 				stored = w.Series.Event()
 				stored.ResourceVersion = "1"
 				stored.DeprecatedFirstTimestamp = metav1.NewTime(stored.EventTime.Truncate(time.Second))
 				metav1.SetMetaDataAnnotation(&stored.ObjectMeta, series.AnnotationEventTime, stored.EventTime.UTC().Format(metav1.RFC3339Micro))
 				stored.EventTime = metav1.MicroTime{}
 				strip(stored)
-				return Response{Event: stored}
 			}
 			now := start
 			for process := range 3 {
@@ -996,8 +995,7 @@ func TestEndIsTheLastHeartbeat(t *testing.T) {
 	together := 0
 	for range 300 {
 		tr, k, now := New(Options{HeartbeatInterval: oneOf(rng, 30*time.Minute, 5*time.Minute), FirstHeartbeat: oneOf(rng, 0, time.Second)}, start), testKey("a"), start
-		gap, count, due := between(rng, 10*time.Second, 10*time.Minute), int32(0), false
-		empty := 0
+		gap, count, empty := between(rng, 10*time.Second, 10*time.Minute), int32(0), 0
 		e := observe(t, tr, k, now, Occurrence{})
 		send := func() {
 			for w, _, ok := next(tr, now); ok; w, _, ok = next(tr, now) {
@@ -1018,7 +1016,7 @@ func TestEndIsTheLastHeartbeat(t *testing.T) {
 			observe(t, tr, k, now, Occurrence{})
 		}
 		last, window := e.last, tr.window.Of(e.rhythm, e.last)
-		due = e.unstored() > 0 && e.beatAt > last+window/21*10 && e.beatAt < last+window
+		due := e.unstored() > 0 && e.beatAt > last+window/21*10 && e.beatAt < last+window
 		for e.life == active {
 			now, _ = wakes(tr, now)
 			send()
