@@ -100,7 +100,7 @@ func argument(o query.Object) string {
 func quote(s string) string {
 	s = text.Clean(s)
 	isUnsafe := func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._/:@=-{}", r))
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._/:@=-{}", r)
 	}
 	if s != "" && !strings.ContainsFunc(s, isUnsafe) {
 		return s

@@ -72,7 +72,7 @@ func newRoot(streams genericiooptions.IOStreams, arguments []string) *cobra.Comm
 	e.flags.AddFlags(flags)
 	flags.StringVar(&e.colors, "color", "auto", `Use colors: "auto" in a terminal unless NO_COLOR is set, "always", or "never"`)
 	flags.Int64Var(&e.chunkSize, "chunk-size", 500, "Return large lists in chunks rather than all at once. Pass 0 to disable.")
-	e.source.addTo(flags)
+	e.addTo(flags)
 	flags.StringVar(&e.times, "time", "relative", `How to show times: "relative", "local", or "utc". Where there is no room for both, relative times are ages`)
 	verbosity := addVerbosity(flags)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
