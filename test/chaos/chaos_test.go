@@ -122,7 +122,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	start := func(opts controlplane.Options, args ...string) *controlplane.Server {
 		opts.Users = []controlplane.User{controllerUser}
 		// A server that has just started denies everything until it knows its RBAC objects.
-		opts.ExtraArgs = append(args, "--etcd-endpoint="+etcd.Addr(), "--", "--authorization-mode=AlwaysAllow")
+		opts.ExtraArgs = append(slices.Clone(args), "--etcd-endpoint="+etcd.Addr(), "--", "--authorization-mode=AlwaysAllow")
 		return apiserver.Start(t, opts)
 	}
 	server := start(controlplane.Options{EtcdPort: etcdPort})

@@ -128,7 +128,7 @@ type rbacObject interface {
 
 // grant applies files of docs/rbac for the account, and waits until the server
 // authorizes it. The end of the test deletes the objects.
-func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]string) *granted {
+func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]string) {
 	t.Helper()
 	g := &granted{clients: clients}
 	for _, file := range slices.Concat(files...) {
@@ -145,7 +145,6 @@ func (a account) grant(t *testing.T, clients *kubernetes.Clientset, files ...[]s
 		g.delete(ctx, t)
 	})
 	eventually(t, func(c *assert.CollectT) { a.requireAll(c, g) })
-	return g
 }
 
 // readManifests returns the objects in a file of docs. An unknown field fails the

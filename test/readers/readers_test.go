@@ -71,7 +71,7 @@ var writers = map[string]func(clients *fake.Clientset) (emit func(note string), 
 		return startEvents(compat.NewBroadcaster(compat.NewSink(clients)).Events())
 	},
 	"adapter": func(clients *fake.Clientset) (emit func(note string), stop func()) {
-		a := events.NewEventBroadcasterAdapter(clients)
+		a := events.NewEventBroadcasterAdapter(clients) //nolint:staticcheck // programs use it
 		a.StartRecordingToSink(nil)
 		r := a.NewRecorder("tester")
 		return func(note string) { r.Eventf(pod, nil, "Warning", "Failed", "Trying", "%s", note) }, a.Shutdown

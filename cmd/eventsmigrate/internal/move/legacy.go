@@ -124,7 +124,7 @@ type Signature struct {
 }
 
 // signatures are those of the methods that emit events, by their names and types.
-var signatures = map[string]Signature{ //nolint:dupword // types
+var signatures = map[string]Signature{
 	"Event(Object, string, string, string)":                                                     {Related: -1, Reason: 2, Action: -1, Note: 3, Legacy: true},
 	"Eventf(Object, string, string, string, []any)":                                             {Related: -1, Reason: 2, Action: -1, Note: 3, Format: true, Legacy: true},
 	"AnnotatedEventf(Object, map[string]string, string, string, string, []any)":                 {Related: -1, Reason: 3, Action: -1, Note: 4, Format: true, Legacy: true},
