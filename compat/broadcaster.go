@@ -117,6 +117,7 @@ func (b *Broadcaster) StartRecordingToSink(record.EventSink) watch.Interface {
 		defer b.mu.Unlock()
 		if b.recordings--; b.recordings == 0 {
 			b.stop()
+			b.release() // it is shut down soon
 		}
 	})
 }

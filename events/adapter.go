@@ -20,7 +20,10 @@ import (
 // Deprecated: as in client-go. For legacy recorders, use package compat.
 type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // part of the API of client-go
 
-type adapter struct{ *Broadcaster }
+type adapter struct {
+	*Broadcaster
+	release func() bool // lets the context forget the adapter
+}
 
 // NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a context.
 //
@@ -30,20 +33,26 @@ func NewEventBroadcasterAdapter(client kubernetes.Interface) EventBroadcasterAda
 }
 
 // NewEventBroadcasterAdapterWithContext returns an adapter. All its recorders,
-// including legacy ones, emit to one broadcaster, which writes as that of compat.NewBroadcaster with
-// compat.NewSink does: through core/v1 or events.k8s.io/v1, each 5 minutes. The adapter shuts down when
+// including legacy ones, emit to one broadcaster, which has the default options, but writes through
+// core/v1 or events.k8s.io/v1, each 5 minutes, so readers of either are fresh. The adapter shuts down when
 // ctx ends.
 //
 // Deprecated: as in client-go. Use [NewBroadcaster].
 func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernetes.Interface) EventBroadcasterAdapter {
-	a := adapter{newBroadcaster(&apigroup.Fallback{
+	a := adapter{Broadcaster: newBroadcaster(&apigroup.Fallback{
 		Events: &EventSinkImpl{Interface: client.EventsV1()},
 		Core:   &apigroup.CoreSink{Interface: client.CoreV1()},
 	}, Options{HeartbeatInterval: 5 * time.Minute})}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	a.log.Store(&logger)
-	context.AfterFunc(ctx, a.Shutdown)
+	a.release = context.AfterFunc(ctx, a.Broadcaster.Shutdown)
 	return a
+}
+
+// Shutdown shuts the broadcaster down.
+func (a adapter) Shutdown() {
+	a.release()
+	a.Broadcaster.Shutdown()
 }
 
 // NewRecorder returns a recorder for the types in client-go's scheme.

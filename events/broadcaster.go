@@ -217,12 +217,9 @@ func (b *Broadcaster) outlive(ctx context.Context, d *dispatcher) {
 		return
 	}
 	d.goroutines.Go(func() { _ = b.Flush(d.ctx) }) // the shutdown reports what is left
-	if b.sleep(d.ctx, b.opts.ShutdownTimeout) != nil {
-		return // Shutdown has time of its own
+	if b.sleep(d.ctx, b.opts.ShutdownTimeout) == nil {
+		go b.Shutdown() // which waits for this goroutine
 	}
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	go func() { _ = b.ShutdownWithContext(over) }() // which waits for this goroutine
 }
 
 // Shutdown is [Broadcaster.ShutdownWithContext] with a context that ends after
@@ -237,7 +234,8 @@ func (b *Broadcaster) Shutdown() {
 // counts of ongoing series, and stops. It ends earlier if the server handles nothing any more. What is
 // left, and what is emitted later, is logged, and counted in [Stats].Dropped.
 //
-// It returns at the deadline of ctx, or 1.5 seconds after ctx is canceled, at the latest. Requests are cut
+// It returns at the deadline of ctx, or 3 seconds after ctx is canceled, at the latest; without a deadline,
+// when the sink and the handlers have returned. Requests are cut
 // off before the deadline, by a tenth of the time and at most 1.5 seconds, so that they can return. If
 // series are left, the error has their number, and why: it matches the error of ctx if that was too
 // short.
@@ -268,6 +266,9 @@ func (b *Broadcaster) ShutdownWithContext(ctx context.Context) error {
 	drops := b.tracker.Clear(tracker.DropShutdown, b.clock.Now())
 	if cause == nil {
 		cause = errors.New("the server does not store them")
+	}
+	if err := ctx.Err(); err != nil && !errors.Is(cause, err) { // the context has another cause
+		cause = fmt.Errorf("%w: %w", err, cause)
 	}
 	if len(drops) > 0 {
 		b.left = fmt.Errorf("events: %d series were left when the broadcaster was shut down: %w", len(drops), cause)

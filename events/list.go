@@ -154,6 +154,8 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	answer, result, err := l.request(d, of)
 	now := l.b.clock.Now()
 	switch {
+	case d.ctx.Err() != nil: // the stop probably cut off the request
+		return false
 	case err == nil:
 		report.works(asked, "Events are listed again")
 		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
@@ -223,8 +225,9 @@ func (l *lists) readPage(of *list, page *eventsv1.EventList) (more bool) {
 		l.restore(&page.Items[i], of.controller)
 	}
 	l.b.poke()
+	before := of.page
 	of.page = page.Continue
-	if of.listed += len(page.Items); len(page.Items) == 0 || of.listed > l.b.opts.listLimit {
+	if of.listed += len(page.Items); len(page.Items) == 0 || of.page == before || of.listed > l.b.opts.listLimit {
 		of.page = "" // a proxy can answer each page with the token of the next one, for ever
 	}
 	l.b.logger().V(2).Info("Listed events of earlier processes", "reportingController", of.controller, "namespace", of.namespace,

@@ -220,6 +220,26 @@ func TestListThatFails(t *testing.T) {
 	}
 }
 
+// sameToken is a lister each of whose pages has the same token.
+type sameToken struct{ lister }
+
+func (l sameToken) List(ctx context.Context, namespace string, opts metav1.ListOptions) (*eventsv1.EventList, error) {
+	opts.Continue = ""
+	list, err := l.lister.List(ctx, namespace, opts)
+	list.Continue = "again"
+	return list, err
+}
+
+func TestListWithTheSameTokenForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newLister()
+		leave(t, s.server, s, 4, Options{Scope: SameController})
+		startOn(t, s.server, sameToken{s}, Options{Scope: SameController, listLimit: math.MaxInt})
+		time.Sleep(time.Hour)
+		assert.Equal(t, 2, s.requestsOf("list"))
+	})
+}
+
 // The recorders of a program for many nodes share a list, and no goroutine is theirs.
 func TestManyInstancesOfOneController(t *testing.T) {
 	const instances = 2000

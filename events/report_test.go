@@ -101,6 +101,19 @@ func TestMomentsAreLogged(t *testing.T) {
 	})
 }
 
+// The Event expires in an outage, so the next patch finds none: the server handles patches again.
+func TestRecoveryWithoutAWrittenPatch(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.api.TTL = time.Hour
+		w.loop(2, time.Minute)
+		w.server.script(always(statusError(500, 0)))
+		w.loop(80, time.Minute)
+		w.server.script(nil)
+		w.loop(5, time.Minute)
+		assert.Len(t, w.logs.with("Events are written again", `"verb"="patch"`), 1)
+	})
+}
+
 // Without writes, lists show that the server is down. The recorder retries them.
 func TestListTroubleIsLogged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	goruntime "runtime"
@@ -327,12 +328,14 @@ func TestContextEnds(t *testing.T) {
 		cancel()
 		synctest.Wait()
 		require.EqualValues(t, 10, w.server.delivered())
+		w.server.slow(time.Millisecond)
 		time.Sleep(defaultShutdownTimeout - time.Second)
+		w.emit(0)
 		w.emit(1)
-		synctest.Wait()
+		time.Sleep(time.Second / 2)
 		assert.Len(t, w.server.list(), 2, "it still writes")
 		time.Sleep(time.Second)
-		synctest.Wait()
+		require.EqualValues(t, 12, w.server.delivered(), "the count as well")
 		d := w.broadcaster.dispatcher.Load()
 		require.Error(t, d.ctx.Err())
 		d.goroutines.Wait() // a deadlock if one were left
@@ -368,7 +371,7 @@ func TestContextEndsWhileTheServerIsAway(t *testing.T) {
 		assert.Equal(t, map[DropReason]uint64{DropShutdown: 3}, w.broadcaster.Stats().Dropped)
 		err := w.broadcaster.ShutdownWithContext(t.Context())
 		require.ErrorContains(t, err, "2 series were left")
-		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorIs(t, err, errHopeless)
 		w.unaccounted = true
 	})
 }
@@ -401,14 +404,15 @@ func TestShutdownWithContext(t *testing.T) {
 				w.emit(i)
 				w.emit(i)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
+			ctx, end := context.WithCancelCause(t.Context())
+			defer end(nil)
 			if tt.deadline != 0 {
+				var cancel func()
 				ctx, cancel = context.WithTimeout(ctx, tt.deadline)
 				defer cancel()
 			}
 			if tt.end != 0 {
-				time.AfterFunc(tt.end, cancel)
+				time.AfterFunc(tt.end, func() { end(errors.New("second signal")) })
 			}
 			began := time.Now()
 			err := w.broadcaster.ShutdownWithContext(ctx)

@@ -133,10 +133,37 @@ func TestStopDuringAnOutage(t *testing.T) {
 		emit(broadcaster, "lost", 1)
 		recording.Stop()
 		time.Sleep(time.Minute)
-		assert.Len(t, with("Events were left"), 1)
+		assert.Len(t, with("Dropped events"), 1)
 		attempts := len(s.Actions())
 		time.Sleep(time.Hour)
 		assert.Len(t, s.Actions(), attempts)
+	})
+}
+
+// counted is a context that counts what waits for its end.
+type counted struct {
+	context.Context
+	done    chan struct{}
+	waiting int
+}
+
+func (c *counted) Done() <-chan struct{} { return c.done }
+
+func (c *counted) AfterFunc(func()) (stop func() bool) {
+	c.waiting++
+	return func() bool { c.waiting--; return true }
+}
+
+// The context of a program outlives its broadcasters.
+func TestContextForgetsTheBroadcaster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx := &counted{Context: context.Background(), done: make(chan struct{})}
+		stopped, shutDown := NewBroadcaster(WithContext(ctx)), NewBroadcaster(WithContext(ctx))
+		assert.Equal(t, 2, ctx.waiting)
+		stopped.StartRecordingToSink(newServer().sink()).Stop()
+		shutDown.Shutdown()
+		assert.Zero(t, ctx.waiting)
+		time.Sleep(time.Minute) // until the first one has ended
 	})
 }
 
