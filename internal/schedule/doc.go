@@ -9,6 +9,6 @@
 //   - A request that takes longer than [SlowAfter] leaves its place to another one.
 //   - Namespaces take turns. In a namespace, the earliest due goes first.
 //
-// All methods take O(log n), except Hurry, Overdue, Backlog, and Sick. They allocate nothing, except
-// Overdue, Sick, and when a queue or a map grows.
+// All methods take O(log n), except Hurry, Failed, Backlog, and Sick. They allocate nothing, except
+// Failed, Sick, and when a queue or a map grows.
 package schedule

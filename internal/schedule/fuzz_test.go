@@ -234,7 +234,7 @@ func (h *history) check() {
 		}
 		if it.place == flying {
 			count := counts[it.namespace]
-			if slot.slow {
+			if s.flights.At(it.item) == Never {
 				count.slow++
 				require.GreaterOrEqual(h.t, h.now-it.at, SlowAfter)
 			}

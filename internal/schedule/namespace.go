@@ -55,14 +55,6 @@ type lane[T any] struct {
 	index int32            // in that queue
 }
 
-func newNamespace[T any](name string, items, pending Queue[T]) *namespace[T] {
-	n := &namespace[T]{name: name, pending: pending, turn: never, until: never, retryAt: never}
-	for k := range n.lanes {
-		n.lanes[k] = lane[T]{namespace: n, kind: kind(k), items: items}
-	}
-	return n
-}
-
 func (n *namespace[T]) inFlight() int { return n.lanes[fresh].inFlight + n.lanes[tried].inFlight }
 
 func (n *namespace[T]) isSlow() bool { return n.slow > 0 || n.wasSlow }
@@ -107,8 +99,8 @@ func (s *Schedule[T]) from(l *lane[T]) time.Duration {
 	return l.until
 }
 
-// plan puts the lanes of a namespace where they belong after a change. A pause keeps a lane that is
-// empty, so the namespace can be forgotten when it ends.
+// plan puts the lanes of a namespace where they belong after a change, and forgets a namespace that is idle and not paused,
+// while there are many. A pause keeps a lane that is empty, so the namespace can be forgotten when it ends.
 func (s *Schedule[T]) plan(n *namespace[T]) {
 	for k := range n.lanes {
 		switch l := &n.lanes[k]; {
@@ -121,6 +113,9 @@ func (s *Schedule[T]) plan(n *namespace[T]) {
 		default:
 			move(l, &l.in, &s.unlikely, s.order(l))
 		}
+	}
+	if n.pending.Len() == 0 && n.inFlight() == 0 && n.until <= s.now && len(s.namespaces) > MaxRemembered {
+		delete(s.namespaces, n.name)
 	}
 }
 

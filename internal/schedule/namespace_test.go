@@ -20,7 +20,7 @@ func TestIntervals(t *testing.T) {
 		"ffffffd": seconds(0, 0, 0, 1, 2, 4, 8, 1, 2, 4),
 		"ffffp":   seconds(0, 0, 0, 1, 2, 0, 0, 0, 1, 2, 0),
 	} {
-		n, now := newNamespace("", Queue[*item]{}, Queue[*item]{}), time.Duration(0)
+		n, now := New[*item](0, 0, nil).namespace(""), time.Duration(0)
 		for i, want := range wants {
 			require.Equal(t, want, max(now, n.retryAt)-now, "%s: %d", in, i)
 			now += want
@@ -28,7 +28,7 @@ func TestIntervals(t *testing.T) {
 		}
 	}
 
-	n := newNamespace("", Queue[*item]{}, Queue[*item]{})
+	n := New[*item](0, 0, nil).namespace("")
 	n.interval, n.retryAt = RetryMax, RetryMax
 	n.answer(fresh, Answer{Outcome: Troubled}, false, 0, nil)
 	require.Equal(t, RetryMax, n.retryAt)

@@ -98,12 +98,3 @@ func move[T any](item T, in **Queue[T], to *Queue[T], at time.Duration) {
 		to.Put(item, at)
 	}
 }
-
-// AppendTo appends all items to a slice, the earliest first and the others in an order that
-// follows from what has happened.
-func (q *Queue[T]) AppendTo(items []T) []T {
-	for _, n := range q.nodes {
-		items = append(items, n.item)
-	}
-	return items
-}

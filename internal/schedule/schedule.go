@@ -34,8 +34,6 @@ type Slot[T any] struct {
 
 	First bool // the request in flight is the first one of its namespace
 
-	slow bool // the request in flight takes long
-
 	index   int32         // in the queue in, plus one
 	pending int32         // in namespace.pending, plus one; zero if nothing is to be written
 	in      *Queue[T]     // the queue that holds the item, nil if it is idle
@@ -59,7 +57,6 @@ type Schedule[T Item[T]] struct {
 	quick    int           // requests in flight that do not take long
 	now      time.Duration // of the latest call
 	hurried  bool          // see Hurry
-	pending  int           // items with something to write
 
 	waiting Queue[T] // by the time until which they wait
 	held    Queue[T] // by the end of their delay
@@ -91,17 +88,14 @@ func New[T Item[T]](places int, patience time.Duration, jitter func(time.Duratio
 func (s *Schedule[T]) namespace(name string) *namespace[T] {
 	n := s.namespaces[name]
 	if n == nil {
-		n = newNamespace(name, NewQueue(s.waiting.index), NewQueue(func(item T) *int32 { return &item.Slot().pending }))
+		n = &namespace[T]{name: name, turn: never, until: never, retryAt: never}
+		n.pending = NewQueue(func(item T) *int32 { return &item.Slot().pending })
+		for k := range n.lanes {
+			n.lanes[k] = lane[T]{namespace: n, kind: kind(k), items: NewQueue(s.waiting.index)}
+		}
 		s.namespaces[name] = n
 	}
 	return n
-}
-
-// forget forgets a namespace that is idle, while there are many. One that is paused is not.
-func (s *Schedule[T]) forget(n *namespace[T]) {
-	if n.pending.Len() == 0 && n.inFlight() == 0 && n.until <= s.now && len(s.namespaces) > MaxRemembered {
-		delete(s.namespaces, n.name)
-	}
 }
 
 // Wait makes item wait until the given time, unless it is in flight. Nothing of it is to be
@@ -122,7 +116,6 @@ func (s *Schedule[T]) Remove(item T) {
 func (s *Schedule[T]) unmark(item T) {
 	if item.Slot().pending != 0 {
 		s.namespaces[item.Namespace()].pending.Remove(item)
-		s.pending--
 	}
 }
 
@@ -134,7 +127,6 @@ func (s *Schedule[T]) Ready(item T, due, now time.Duration) {
 	slot := item.Slot()
 	if slot.pending == 0 {
 		s.namespace(item.Namespace()).pending.Put(item, now)
-		s.pending++
 	} else if slot.in != nil && slot.due <= due {
 		return
 	}
@@ -163,8 +155,8 @@ func (s *Schedule[T]) put(item T, q *Queue[T], at time.Duration) {
 	if !s.InFlight(item) {
 		move(item, &item.Slot().in, q, at)
 	}
-	if s.namespaces[item.Namespace()] != nil {
-		s.settle(item)
+	if n := s.namespaces[item.Namespace()]; n != nil {
+		s.plan(n)
 	}
 }
 
@@ -202,8 +194,7 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	}
 	l := s.nextLane()
 	item = l.items.First()
-	slot := item.Slot()
-	slot.First, slot.slow = l.turn == never, false
+	item.Slot().First = l.turn == never
 	l.turn = now + 1
 	l.inFlight++
 	s.quick++
@@ -237,32 +228,28 @@ func (s *Schedule[T]) advance(now time.Duration) {
 		item := s.flights.First()
 		n := s.namespaces[item.Namespace()]
 		s.flights.Put(item, Never)
-		item.Slot().slow = true
 		s.quick--
 		n.slow++
 		n.wasSlow = true
 		s.plan(n)
 	}
 	for s.paced.earliest() <= now {
-		n := s.paced.First().namespace
-		s.plan(n)
-		s.forget(n)
+		s.plan(s.paced.First().namespace)
 	}
 }
 
 // Cancel takes back [Schedule.Next]: no request was made for item, which is idle then.
 func (s *Schedule[T]) Cancel(item T, now time.Duration) {
-	s.land(item, now)
-	s.settle(item)
+	n, _ := s.land(item, now)
+	s.plan(n)
 }
 
 // Done takes the response to the request for an item that [Schedule.Next] has returned. The
 // item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
 func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
-	s.land(item, now)
-	slot, n := item.Slot(), s.namespaces[item.Namespace()]
-	n.answer(slot.kind(), a, slot.slow, now, s.jitter)
-	delay := a.Delay
+	n, wasSlow := s.land(item, now)
+	slot, delay := item.Slot(), a.Delay
+	n.answer(slot.kind(), a, wasSlow, now, s.jitter)
 	if a.Outcome.Passed() {
 		slot.Failures, slot.Last = 0, Written
 	} else {
@@ -277,27 +264,21 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	if left := s.patience - s.Waited(item, now); left > 0 {
 		slot.until = min(slot.until, now+left)
 	}
-	s.settle(item)
+	s.plan(n)
 }
 
-// land takes item out of flight.
-func (s *Schedule[T]) land(item T, now time.Duration) {
+// land takes item out of flight, and returns its namespace, and whether the request took long.
+func (s *Schedule[T]) land(item T, now time.Duration) (n *namespace[T], wasSlow bool) {
 	s.advance(now)
-	slot, n := item.Slot(), s.namespaces[item.Namespace()]
-	n.lanes[slot.kind()].inFlight--
-	if slot.slow {
+	n, wasSlow = s.namespaces[item.Namespace()], s.flights.At(item) == Never
+	n.lanes[item.Slot().kind()].inFlight--
+	if wasSlow {
 		n.slow--
 	} else {
 		s.quick--
 	}
-	move(item, &slot.in, nil, 0)
-}
-
-// settle puts the namespace of item where it belongs.
-func (s *Schedule[T]) settle(item T) {
-	n := s.namespaces[item.Namespace()]
-	s.plan(n)
-	s.forget(n)
+	move(item, &item.Slot().in, nil, 0)
+	return n, wasSlow
 }
 
 // Hurry is for a shutdown. Delays, also those that last, are at most 100 ms from now on, and
@@ -331,9 +312,10 @@ func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 func (s *Schedule[T]) Backlog(now time.Duration) (pending int, since time.Duration) {
 	since = now
 	for _, n := range s.namespaces {
+		pending += n.pending.Len()
 		since = min(since, n.pending.earliest())
 	}
-	return s.pending, since
+	return pending, since
 }
 
 // Waited returns for how long an item has had something to write, zero if it has nothing.

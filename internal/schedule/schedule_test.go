@@ -201,7 +201,8 @@ func TestHurry(t *testing.T) {
 		w.Hurry(w.now)
 		requests := w.requests
 		w.run(w.now + 2*SlowAfter)
-		require.Equal(t, 90, w.pending)
+		pending, _ := w.Backlog(w.now)
+		require.Equal(t, 90, pending)
 		require.GreaterOrEqual(t, w.requests-requests, 90)
 		for _, n := range w.held.nodes {
 			require.GreaterOrEqual(t, int(n.item.slot.Failures), 2)
