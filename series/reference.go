@@ -27,12 +27,8 @@ func ReferenceOf(ref *corev1.ObjectReference) Reference {
 		return Reference{}
 	}
 	return Reference{
-		APIVersion: ref.APIVersion,
-		Kind:       ref.Kind,
-		Namespace:  ref.Namespace,
-		Name:       ref.Name,
-		UID:        ref.UID,
-		FieldPath:  ref.FieldPath,
+		APIVersion: ref.APIVersion, Kind: ref.Kind, Namespace: ref.Namespace,
+		Name: ref.Name, UID: ref.UID, FieldPath: ref.FieldPath,
 	}
 }
 
@@ -42,11 +38,7 @@ func (r Reference) IsZero() bool { return r == Reference{} }
 // ObjectReference returns r as a type of the API, without a resourceVersion.
 func (r Reference) ObjectReference() corev1.ObjectReference {
 	return corev1.ObjectReference{
-		APIVersion: r.APIVersion,
-		Kind:       r.Kind,
-		Namespace:  r.Namespace,
-		Name:       r.Name,
-		UID:        r.UID,
-		FieldPath:  r.FieldPath,
+		APIVersion: r.APIVersion, Kind: r.Kind, Namespace: r.Namespace,
+		Name: r.Name, UID: r.UID, FieldPath: r.FieldPath,
 	}
 }

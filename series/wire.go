@@ -171,9 +171,9 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	}
 	var patch struct {
 		Metadata struct {
-			ResourceVersion string             `json:"resourceVersion,omitempty"`
-			Labels          map[string]string  `json:"labels,omitempty"`
-			Annotations     map[string]*string `json:"annotations,omitempty"`
+			ResourceVersion string            `json:"resourceVersion,omitempty"`
+			Labels          map[string]string `json:"labels,omitempty"`
+			Annotations     map[string]any    `json:"annotations,omitempty"` // a string, or nil to remove it
 		} `json:"metadata,omitzero"`
 		Series *eventsv1.EventSeries `json:"series"`
 	}
@@ -182,21 +182,19 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 	if s.State != known.State {
 		patch.Metadata.Labels = map[string]string{LabelState: s.State.String()}
 	}
-	annotations := make(map[string]*string, len(s.Annotations)+3)
+	annotations := make(map[string]any, len(s.Annotations)+3)
 	for k, v := range s.Annotations {
-		annotations[k] = &v
+		annotations[k] = v
 	}
 	if s.Heartbeat > 0 && s.Heartbeat != known.Heartbeat {
-		heartbeat := durationText(s.Heartbeat)
-		annotations[AnnotationHeartbeat] = &heartbeat
+		annotations[AnnotationHeartbeat] = durationText(s.Heartbeat)
 	}
 	switch window := s.QuietWindow(); {
 	case s.Window == known.Window, window == known.Window:
 	case window == FinishAfter:
 		annotations[AnnotationWindow] = nil
 	default:
-		text := durationText(window)
-		annotations[AnnotationWindow] = &text
+		annotations[AnnotationWindow] = durationText(window)
 	}
 	switch s.LastNote {
 	case "":
@@ -204,7 +202,7 @@ func (s *Series) PatchSince(known *Series) ([]byte, error) {
 		// The notes may have differed for a while: remove the annotation.
 		annotations[AnnotationLastNote] = nil
 	default:
-		annotations[AnnotationLastNote] = &s.LastNote
+		annotations[AnnotationLastNote] = s.LastNote
 	}
 	if len(annotations) > 0 {
 		patch.Metadata.Annotations = annotations
@@ -295,28 +293,21 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 
 	said, hasState := event.Labels[LabelState]
 	state, ok := ParseState(said)
-	if !ok || hasState && state == Singleton {
+	switch observed := event.Series; {
+	case !ok || hasState && state == Singleton:
 		return fail("label %s is %q", LabelState, said)
-	}
-	if event.Series == nil {
-		if state != Singleton {
-			return fail("label %s is %q, but there is no series", LabelState, said)
-		}
+	case observed == nil && hasState:
+		return fail("label %s is %q, but there is no series", LabelState, said)
+	case observed == nil:
 		return s, nil
-	}
-
-	if event.Series.Count < 2 {
-		return fail("series.count is %d", event.Series.Count)
-	}
-	if event.Series.LastObservedTime.IsZero() {
+	case observed.Count < 2:
+		return fail("series.count is %d", observed.Count)
+	case observed.LastObservedTime.IsZero():
 		return fail("no series.lastObservedTime")
+	case observed.LastObservedTime.Time.Before(s.First):
+		return fail("series.lastObservedTime %s is before eventTime %s", observed.LastObservedTime, first)
 	}
-	if event.Series.LastObservedTime.Time.Before(s.First) {
-		return fail("series.lastObservedTime %s is before eventTime %s", event.Series.LastObservedTime, first)
-	}
-	s.Count = event.Series.Count
-	s.Last = event.Series.LastObservedTime.Time
-	s.LastNote = last
+	s.Count, s.Last, s.LastNote = event.Series.Count, event.Series.LastObservedTime.Time, last
 	s.Heartbeat = parseDuration(event.Annotations[AnnotationHeartbeat])
 	s.Window = parseDuration(event.Annotations[AnnotationWindow])
 	s.State = state
