@@ -45,12 +45,7 @@ func (r Rhythm) after() int32 {
 const longMemory = 40
 
 // slow returns the shortest time between two occurrences that changes a window.
-func (w Window) slow() time.Duration {
-	if w.Max <= w.Min {
-		return math.MaxInt64
-	}
-	return w.Min / 21 * 10
-}
+func (w Window) slow() time.Duration { return w.Min / 21 * 10 }
 
 // Observe records that an occurrence at the time now comes gap after the one before. A gap that is
 // shorter than Min/2.1 changes nothing.

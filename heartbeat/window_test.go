@@ -236,7 +236,6 @@ func TestFixedWindow(t *testing.T) {
 	for _, w := range []Window{{time.Minute, time.Minute}, {time.Hour, 0}, {math.MaxInt64 / 4, 1}} {
 		var r Rhythm
 		w.Observe(&r, 30*time.Hour, 40*time.Hour)
-		assert.Zero(t, r)
 		assert.Equal(t, w.Min, w.Of(r, 40*time.Hour))
 		assert.Equal(t, w.Min+time.Hour, w.Due(r, time.Hour, 2*time.Hour))
 	}
