@@ -169,7 +169,14 @@ func (t *table) settle(e *Entry, s *step) {
 	kind := e.need(s.at)
 	inFlight := t.sched.InFlight(e)
 	s.isOver = s.isOver || e.life == closing && kind == none && !inFlight
-	t.count(e, s.wasOngoing, !s.isOver && e.isOngoing())
+	switch is := !s.isOver && e.isOngoing(); {
+	case is && !s.wasOngoing:
+		t.ongoing++
+		e.key.shared.row.Ongoing++
+	case !is && s.wasOngoing:
+		t.ongoing--
+		e.key.shared.row.Ongoing--
+	}
 	switch {
 	case s.isOver:
 		t.forget(e)
@@ -183,18 +190,6 @@ func (t *table) settle(e *Entry, s *step) {
 		t.sched.Ready(e, e.due(&t.rules, kind, s.at), s.at)
 	}
 	t.classify(e, t.classOf(e))
-}
-
-// count keeps the numbers of ongoing series.
-func (t *table) count(e *Entry, was, is bool) {
-	switch {
-	case is && !was:
-		t.ongoing++
-		e.key.shared.row.Ongoing++
-	case was && !is:
-		t.ongoing--
-		e.key.shared.row.Ongoing--
-	}
 }
 
 // forget removes e, of which nothing is to be written any more.
@@ -235,31 +230,30 @@ func (t *table) next(now time.Time) *Write {
 		if !ok {
 			return nil
 		}
-		if w, ok := t.start(e, now); ok {
+		if w := t.start(e, now); w != nil {
 			return w
 		}
 	}
 }
 
-// start returns the write of an entry that has just been put in flight. ok is
-// false if there is none after all.
-func (t *table) start(e *Entry, now time.Time) (w *Write, ok bool) {
+// start returns the write of an entry that has just been put in flight, nil if there is none after all.
+func (t *table) start(e *Entry, now time.Time) *Write {
 	s := t.step(e, now)
 	e.tick(&s)
 	kind, k := e.need(s.at), e.Key()
 	if kind == none {
 		t.sched.Cancel(e, s.at)
-		t.settle(e, &s)
-		return nil, false
 	}
-	if kind == Heartbeat && t.flushes.follow(e, 0) {
+	t.settle(e, &s)
+	switch {
+	case kind == none:
+		return nil
+	case kind == Heartbeat && t.flushes.follow(e, 0):
 		kind = FlushCount
 	}
-	w = e.write(&s, kind, &k)
+	w := e.write(&s, kind, &k)
 	w.Retries, w.First, w.Waited = e.slot.Failures > 0, e.slot.First, t.sched.Waited(e, s.at)
-	t.count(e, s.wasOngoing, e.isOngoing())
-	t.classify(e, t.classOf(e))
-	return w, true
+	return w
 }
 
 // respond applies the response to the write of e.

@@ -305,7 +305,7 @@ func (w *world) begin(name string, now time.Duration) string {
 			others = append(others, e)
 			continue
 		}
-		write, _ = t.start(e, start.Add(now))
+		write = t.start(e, start.Add(now))
 	}
 	for _, other := range others {
 		t.sched.Cancel(other, at)
