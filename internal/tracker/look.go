@@ -44,7 +44,8 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 	if event != nil && event.Name == w.Series.Name && event.Namespace == w.Series.Namespace {
 		found = read(event)
 	}
-	isOwn := found != nil && e.began(found)
+	// Who has begun an Event, or has written to it, knows it by its first time. If a wall clock was set since, times can seem impossible.
+	isOwn := found != nil && !e.isNew() && e.isFirst(found.First)
 	switch {
 	case e.silent && !isOwn:
 		e.gone(s) // somebody has replaced it
@@ -64,24 +65,16 @@ func (e *Entry) found(s *step, w *Write, event *eventsv1.Event) (ok bool) {
 // read returns the series that an Event describes, nil if it describes none. An odd state is none. If nothing else
 // says when it occurred first, firstTimestamp does.
 func read(event *eventsv1.Event) *series.Series {
-	began, first := series.EventTime(event), event.DeprecatedFirstTimestamp
-	if began.IsZero() && !first.IsZero() {
-		event = event.DeepCopy()
-		event.EventTime.Time = first.Time
+	event = event.DeepCopy()
+	if began := series.EventTime(event); began.IsZero() {
+		event.EventTime.Time = event.DeprecatedFirstTimestamp.Time
 	}
 	found, err := series.FromEvent(event)
 	if err != nil {
-		event = event.DeepCopy()
 		delete(event.Labels, series.LabelState)
 		found, _ = series.FromEvent(event)
 	}
 	return found
-}
-
-// began reports whether e has begun found, or has written to it. If a wall clock was set since,
-// times can seem impossible.
-func (e *Entry) began(found *series.Series) bool {
-	return !e.isNew() && e.isFirst(found.First)
 }
 
 // isFirst reports whether the first occurrence of e was at a time, which has the precision of firstTimestamp if
@@ -146,21 +139,18 @@ func (e *Entry) partOf(s *step, found *series.Series) (counted int32, at time.Du
 // continueFrom says that e continues the series of an earlier process.
 func (e *Entry) continueFrom(s *step, found *series.Series) {
 	gap := time.Duration(e.first-found.Last.UnixMicro()) * time.Microsecond
-	longest := s.opts.MaxWindow
-	if found.State == series.Ongoing {
-		longest = found.QuietWindow() // after that, it has probably recurred in between
+	longest, unwritten := s.opts.MaxWindow, time.Duration(0)
+	if found.State == series.Ongoing { // after its window, it has probably recurred in between
+		longest, unwritten = found.QuietWindow(), cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
 	if gap <= longest {
 		s.window.Observe(&e.rhythm, gap, e.last)
-	}
-	if found.State == series.Ongoing {
-		gap -= cmp.Or(found.Heartbeat, series.DefaultHeartbeat)
 	}
 	switch {
 	case e.count > 1:
 	case e.isEmpty():
 		e.state = found.State
-	case gap > s.opts.MaxWindow, e.life == over:
+	case gap-unwritten > s.opts.MaxWindow, e.life == over:
 		e.state = series.Finished
 		e.life = max(e.life, over)
 	case e.life == closing:
