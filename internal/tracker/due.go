@@ -33,14 +33,12 @@ func (r *rules) namespace(k *series.Key) string {
 	return cmp.Or(k.Regarding.Namespace, r.opts.ClusterNamespace)
 }
 
-// step is one step of a series: its input from the table, and its effects on it.
+// step is one step of a series: its input, and its effects on the table.
 type step struct {
 	*rules
-	now       time.Time
-	at        time.Duration // now, since the epoch
-	isCrowded bool          // more series are ongoing than requests can be in flight, so their heartbeats are spread
-	stops     bool          // a shutdown has begun
-	permits   bool          // the server has permitted a patch in the namespace; for a response only
+	table *table // which the series only reads
+	now   time.Time
+	at    time.Duration // now, since the epoch
 
 	wasOngoing bool // when the step began
 
@@ -143,7 +141,7 @@ func (e *Entry) planBeat(s *step) {
 		old := e.stored.at - s.offsetOf(time.UnixMicro(e.stored.last))
 		e.beatAt -= min(max(old, 0), interval/4)
 	}
-	if interval == s.opts.HeartbeatInterval && s.isCrowded {
+	if interval == s.opts.HeartbeatInterval && s.table.ongoing > s.opts.Workers { // not all can be in flight together
 		e.beatAt = s.jitter(e, e.beatAt)
 	}
 }
@@ -164,9 +162,6 @@ func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
 // heartbeats of one series keep the phase, so jitter shortens one interval in the life of a series.
 func spread(latest, interval time.Duration, hash uint64) time.Duration {
 	phase := time.Duration(hash % uint64(interval))
-	early := (latest - phase) % interval
-	if early < 0 {
-		early += interval
-	}
-	return latest - early
+	early := (latest - phase) % interval // negative before the epoch
+	return latest - (early+interval)%interval
 }

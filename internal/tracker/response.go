@@ -68,7 +68,7 @@ func (e *Entry) respond(s *step, w *Write, r *Response) schedule.Answer {
 // nobody else has, so that nothing is lost. That nobody finds that Event is the lesser evil. An API server that has just started
 // denies requests until it knows the roles, so the second look comes a minute later.
 func (e *Entry) denied(s *step, w *Write) (delay time.Duration) {
-	if w.Kind != Look || s.permits || e.stored.count > 0 {
+	if w.Kind != Look || s.table.known[e.Namespace()].permits || e.stored.count > 0 {
 		return 0
 	}
 	switch {

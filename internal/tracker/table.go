@@ -34,8 +34,7 @@ type table struct {
 	known    map[string]knowledge // by namespace
 	sealed   DropReason           // why no occurrences are accepted; empty while they are
 	hurried  bool                 // a shutdown has begun
-	failing  bool                 // requests have failed since the latest answer of the server:
-	failedAt time.Duration        // since then
+	failedAt time.Duration        // since when the server has answered no request, schedule.Never if the latest was answered
 	failures []string             // namespaces in which requests have failed, see giveUpSome
 	upSince  time.Duration        // since when the server has not been away for long, see isAway
 	noted    time.Duration        // the bucket of takesNote contains what has been added since
@@ -148,9 +147,7 @@ func (t *table) update(e *Entry, now time.Time, do func(*step)) {
 // step begins a step of e.
 func (t *table) step(e *Entry, now time.Time) step {
 	return step{
-		rules: &t.rules, now: now, at: t.offset(now),
-		isCrowded:  t.ongoing > t.opts.Workers,
-		stops:      t.hurried,
+		rules: &t.rules, table: t, now: now, at: t.offset(now),
 		wasOngoing: e.class != classNone && e.isOngoing(),
 	}
 }
@@ -259,7 +256,6 @@ func (t *table) start(e *Entry, now time.Time) *Write {
 // respond applies the response to the write of e.
 func (t *table) respond(e *Entry, w *Write, r *Response, now time.Time) {
 	s := t.step(e, now)
-	s.permits = t.known[e.Namespace()].permits
 	t.sched.Done(e, e.respond(&s, w, r), s.at)
 	if s.lost > 0 || r.Outcome == schedule.Written && w.Kind != Look {
 		t.sched.Remove(e) // what waits from now on is something new
@@ -275,15 +271,13 @@ func (t *table) respond(e *Entry, w *Write, r *Response, now time.Time) {
 // exist was deleted if it has existed lately.
 func (t *table) hear(w *Write, r *Response, at time.Duration) {
 	if !r.Outcome.Handled() {
-		if !t.failing {
-			t.failing, t.failedAt = true, at
-		}
+		t.failedAt = min(t.failedAt, at)
 		return
 	}
 	if t.isAway(at) {
 		t.upSince = at
 	}
-	t.failing = false
+	t.failedAt = schedule.Never
 	namespace := w.entry.Namespace()
 	p := t.known[namespace]
 	if r.Never == DropNamespaceNotFound && (p.existsUntil != 0 && at < p.existsUntil || w.Kind == Recreate) {
@@ -301,7 +295,7 @@ func (t *table) hear(w *Write, r *Response, at time.Duration) {
 // isAway reports whether requests have failed for so long, without an answer to any, that it is an
 // outage: for more than half of EventTTL, which can pass between two heartbeats of one series.
 func (t *table) isAway(at time.Duration) bool {
-	return t.failing && at-t.failedAt > t.opts.EventTTL*5/8
+	return t.failedAt < at-t.opts.EventTTL*5/8
 }
 
 // lastRetries is for how long a series that has waited for Options.EventTTL can have its last retry. Then

@@ -141,7 +141,7 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	}
 	switch {
 	case e.state != series.Ongoing:
-	case s.stops && s.at >= e.leftAt():
+	case s.table.hurried && s.at >= e.leftAt():
 		// No other heartbeat comes, neither from this process nor from another one.
 		w.Series.Heartbeat, w.stale = time.Second, w.stale.with(partHeartbeat, true)
 	default:
