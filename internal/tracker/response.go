@@ -155,10 +155,3 @@ func versionNumber(text string) uint64 {
 	}
 	return 0
 }
-
-func versionText(version uint64) string {
-	if version == 0 {
-		return ""
-	}
-	return strconv.FormatUint(version, 10)
-}

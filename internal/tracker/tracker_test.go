@@ -952,8 +952,6 @@ func TestVersions(t *testing.T) {
 	for text, want := range map[string]uint64{"": 0, "17": 17, "x": 0, "-1": 0, "18446744073709551616": 0} {
 		assert.Equal(t, want, versionNumber(text), text)
 	}
-	assert.Equal(t, "17", versionText(17))
-	assert.Empty(t, versionText(0))
 }
 
 // A Warning goes before Normals that have waited for less than 3/4 of the TTL, and after those that have

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/eventseries/eventseries/series"
@@ -40,10 +41,9 @@ type Write struct {
 	// Waited is for how long there was something to write when Next returned the write.
 	Waited time.Duration
 
-	entry *Entry
-	at    time.Duration // when Next returned it
-	stale parts         // of the Event with Version of Series
-	state series.State  // of that Event
+	entry  *Entry
+	at     time.Duration // when Next returned it
+	before stored        // what the Event with Version of Series contains
 }
 
 // Creates reports whether the request creates Series.Event. Otherwise it applies [Write.Patch].
@@ -58,17 +58,17 @@ func (w *Write) Patch() ([]byte, error) {
 	if s.Version == "" { // a late patch may have changed the Event
 		return s.Patch()
 	}
-	known.State = w.state
-	if !w.stale.has(partHeartbeat) {
+	known.State = w.before.state
+	if w.before.stale&partHeartbeat == 0 {
 		known.Heartbeat = s.Heartbeat
 	}
-	if !w.stale.has(partWindow) {
+	if w.before.stale&partWindow == 0 {
 		known.Window = series.FinishAfter
 	}
-	if !w.stale.has(partNote) {
+	if w.before.stale&partNote == 0 {
 		s.LastNote = ""
 	}
-	if !w.stale.has(partAnnotations) {
+	if w.before.stale&partAnnotations == 0 {
 		s.Annotations = nil
 	}
 	return s.PatchSince(&known)
@@ -93,8 +93,6 @@ const (
 	partNote                          // the last note
 	partAnnotations                   // annotations of the caller
 )
-
-func (p parts) has(part parts) bool { return p&part != 0 }
 
 // with returns p with or without part.
 func (p parts) with(part parts, is bool) parts {
@@ -123,7 +121,7 @@ func (e *Entry) compare(r *rules, found *series.Series) parts {
 
 // write returns the write of the given kind. k is the key.
 func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
-	w := &Write{Kind: kind, entry: e, at: s.at, stale: e.stored.stale, state: e.stored.state, Series: series.Series{
+	w := &Write{Kind: kind, entry: e, at: s.at, before: e.stored, Series: series.Series{
 		Key:         *k,
 		State:       e.state,
 		Instance:    e.key.shared.reporter,
@@ -143,12 +141,12 @@ func (e *Entry) write(s *step, kind Kind, k *series.Key) *Write {
 	case e.state != series.Ongoing:
 	case s.table.hurried && s.at >= e.leftAt():
 		// No other heartbeat comes, neither from this process nor from another one.
-		w.Series.Heartbeat, w.stale = time.Second, w.stale.with(partHeartbeat, true)
+		w.Series.Heartbeat, w.before.stale = time.Second, w.before.stale|partHeartbeat
 	default:
 		w.Series.Heartbeat = s.opts.HeartbeatInterval
 	}
-	if !w.Creates() && kind != Look {
-		w.Series.Version = versionText(e.stored.version)
+	if version := e.stored.version; version != 0 && !w.Creates() && kind != Look {
+		w.Series.Version = strconv.FormatUint(version, 10)
 	}
 	return w
 }
