@@ -135,11 +135,10 @@ func (e *Entry) add(n int32) {
 func (e *Entry) unstored() int { return int(e.count - e.stored.count) }
 
 // occur counts an occurrence.
-func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
-	at := r.offset(now)
-	gap := at - e.last
+func (e *Entry) occur(s *step, o Occurrence) {
+	at, gap := s.at, s.at-e.last
 	e.waits = false
-	if at < e.leftAt() && gap > r.window.Of(e.rhythm, e.last) {
+	if at < e.leftAt() && gap > s.window.Of(e.rhythm, e.last) {
 		gap = 0 // another process has probably emitted it since, and must learn that this one does
 		e.beatAt = min(e.beatAt, at)
 	}
@@ -148,10 +147,10 @@ func (e *Entry) occur(r *rules, o Occurrence, now time.Time) {
 	}
 	switch {
 	case e.isEmpty():
-		e.life, e.state, e.first = active, series.Singleton, now.UnixMicro()
-		e.note, e.lastNote = r.noteFor(e, &o), ""
-	case gap <= r.opts.MaxWindow:
-		r.window.Observe(&e.rhythm, gap, at)
+		e.life, e.state, e.first = active, series.Singleton, s.now.UnixMicro()
+		e.note, e.lastNote = s.noteFor(e, &o), ""
+	case gap <= s.opts.MaxWindow:
+		s.window.Observe(&e.rhythm, gap, at)
 		e.life, e.state = active, series.Ongoing
 	default:
 		e.life, e.state = over, series.Finished

@@ -70,7 +70,7 @@ func (fs flushes) follow(e *Entry, theirs int32) (awaited bool) {
 }
 
 func (f *Flush) checkDone() {
-	if _, waits := f.tracker.flushes[f]; waits && f.listed && len(f.left) == 0 {
+	if f.listed && len(f.left) == 0 {
 		close(f.Done)
 		delete(f.tracker.flushes, f)
 	}

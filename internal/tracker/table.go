@@ -39,7 +39,7 @@ type table struct {
 	upSince  time.Duration        // since when the server has not been away for long, see isAway
 	noted    time.Duration        // the bucket of takesNote contains what has been added since
 
-	occurrences, adopted uint64
+	adopted uint64 // see Stats
 
 	drops []Drop                // by the operation under way
 	lost  map[DropReason]uint64 // occurrences in all drops so far
@@ -110,7 +110,6 @@ func (t *table) dropped() (drops []Drop) {
 
 // reject drops an occurrence that belongs to no entry.
 func (t *table) reject(k *series.Key, o Occurrence, reason DropReason) {
-	t.occurrences++
 	t.tallies.row(k).Occurrences++
 	t.lose(Drop{Reason: reason, Key: *k, Note: o.Note, Count: 1})
 }
@@ -132,7 +131,7 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	}
 	e.key.shared.row.Occurrences++
 	s := t.step(e, now)
-	e.occur(&t.rules, o, now)
+	e.occur(&s, o)
 	t.settle(e, &s)
 	t.makeRoom(now)
 }

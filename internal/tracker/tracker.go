@@ -82,7 +82,6 @@ func (t *Tracker) Count(k *series.Key, at time.Duration) (e *Entry, counted, wan
 	e.add(1)
 	e.last = max(e.last, at) // concurrent callers can arrive with their times out of order
 	e.key.shared.row.Occurrences++
-	t.occurrences++
 	return e, true, t.takesNote(e, at)
 }
 
@@ -104,7 +103,6 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 	if t.sealed != "" {
 		t.reject(k, o, t.sealed)
 	} else {
-		t.occurrences++
 		own := t.under(hash, k, o.DistinctNotes)
 		t.observe(hash, &own, o, now)
 	}
@@ -170,18 +168,15 @@ func (t *Tracker) inParts(do func(*Entry)) {
 	t.lock()
 	all := t.all()
 	t.mu.Unlock()
-	part := func(entries []*Entry) {
+	slices.Reverse(all) // to remove the last item of a queue takes no time
+	for entries := range slices.Chunk(all, batch) {
 		t.lock()
-		defer t.mu.Unlock()
 		for _, e := range entries {
 			if e.class != classNone { // it has been forgotten since
 				do(e)
 			}
 		}
-	}
-	slices.Reverse(all) // to remove the last item of a queue takes no time
-	for entries := range slices.Chunk(all, batch) {
-		part(entries)
+		t.mu.Unlock()
 	}
 }
 
@@ -254,15 +249,17 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	t.lock()
 	defer t.mu.Unlock()
 	s := Stats{
-		Occurrences: t.occurrences,
-		Singletons:  len(t.lists[classNormal]) + len(t.lists[classWarning]) - t.ongoing,
-		Ongoing:     t.ongoing,
-		Ended:       len(t.lists[classOver]),
-		Closing:     len(t.lists[classClosingNormal]) + len(t.lists[classClosingWarning]) + len(t.lists[classInFlight]),
-		Capacity:    t.opts.Capacity,
-		Adopted:     t.adopted,
-		Dropped:     maps.Clone(t.lost),
-		Sick:        t.sched.Sick(MaxShown, at),
+		Singletons: len(t.lists[classNormal]) + len(t.lists[classWarning]) - t.ongoing,
+		Ongoing:    t.ongoing,
+		Ended:      len(t.lists[classOver]),
+		Closing:    len(t.lists[classClosingNormal]) + len(t.lists[classClosingWarning]) + len(t.lists[classInFlight]),
+		Capacity:   t.opts.Capacity,
+		Adopted:    t.adopted,
+		Dropped:    maps.Clone(t.lost),
+		Sick:       t.sched.Sick(MaxShown, at),
+	}
+	for _, r := range t.tallies.rows {
+		s.Occurrences += r.Occurrences
 	}
 	pending, since := t.sched.Backlog(at)
 	s.Waiting, s.LongestWait = pending, at-since
