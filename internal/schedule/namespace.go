@@ -30,7 +30,7 @@ type namespace[T any] struct {
 	slow     int  // requests in flight that take long
 	wasSlow  bool // no request has passed quickly since one took long
 
-	retries  uint8         // retries in a row that did not pass
+	retries  int           // in a row that did not pass, less than freeRetries
 	interval time.Duration // before the next one. Zero before freeRetries have failed
 	retryAt  time.Duration // when the next one can be made
 }
@@ -91,23 +91,19 @@ func (s *Schedule[T]) order(l *lane[T]) time.Duration {
 // rank is a distance in the order of a shutdown that no due time bridges.
 const rank = math.MaxInt64 / 4
 
-// from returns when the next request of l can be made as far as its namespace is concerned.
-func (s *Schedule[T]) from(l *lane[T]) time.Duration {
-	if l.kind == tried && !s.hurried {
-		return max(l.until, l.retryAt)
-	}
-	return l.until
-}
-
 // plan puts the lanes of a namespace where they belong after a change, and forgets a namespace that is idle and not paused,
 // while there are many. A pause keeps a lane that is empty, so the namespace can be forgotten when it ends.
 func (s *Schedule[T]) plan(n *namespace[T]) {
 	for k := range n.lanes {
-		switch l := &n.lanes[k]; {
+		l, from := &n.lanes[k], n.until // when its next request can be made as far as the namespace is concerned
+		if l.kind == tried && !s.hurried {
+			from = max(from, n.retryAt)
+		}
+		switch {
 		case l.items.Len() == 0 && n.until <= s.now || s.isFull(l):
 			move(l, &l.in, nil, 0)
-		case s.from(l) > s.now:
-			move(l, &l.in, &s.paced, s.from(l))
+		case from > s.now:
+			move(l, &l.in, &s.paced, from)
 		case s.isLikely(l):
 			move(l, &l.in, &s.likely, s.order(l))
 		default:
@@ -137,10 +133,9 @@ func (n *namespace[T]) answer(k kind, a Answer, wasSlow bool, now time.Duration,
 	case k == fresh:
 	case a.Outcome.Passed():
 		n.retries, n.interval, n.retryAt = 0, 0, never
+	case n.retries < freeRetries-1:
+		n.retries++
 	default:
-		if n.retries = min(n.retries, math.MaxUint8-1) + 1; n.retries < freeRetries {
-			return
-		}
 		n.interval = min(max(2*n.interval, RetryFirst), RetryMax)
 		if a.Outcome.Handled() {
 			n.interval = RetryFirst

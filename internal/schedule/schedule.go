@@ -254,9 +254,7 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 		slot.Failures, slot.Last = 0, Written
 	} else {
 		slot.Failures, slot.Last = min(slot.Failures, math.MaxUint8-1)+1, a.Outcome
-		if delay == 0 {
-			delay = a.Outcome.Delay(slot.Failures)
-		}
+		delay = cmp.Or(delay, a.Outcome.Delay(slot.Failures))
 	}
 	if slot.until = 0; delay > 0 {
 		slot.until = now + s.jitter(delay)
@@ -289,8 +287,7 @@ func (s *Schedule[T]) Hurry(now time.Duration) {
 	s.hurried = true
 	s.places = max(s.places, MaxPlaces)
 	for _, name := range slices.Sorted(maps.Keys(s.namespaces)) {
-		n := s.namespaces[name]
-		for _, node := range n.pending.nodes {
+		for _, node := range s.namespaces[name].pending.nodes {
 			s.place(node.item)
 		}
 	}
