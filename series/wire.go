@@ -307,12 +307,11 @@ func FromEvent(event *eventsv1.Event) (*Series, error) {
 	case observed.LastObservedTime.Time.Before(s.First):
 		return fail("series.lastObservedTime %s is before eventTime %s", observed.LastObservedTime, first)
 	}
-	s.Count, s.Last, s.LastNote = event.Series.Count, event.Series.LastObservedTime.Time, last
+	if !hasState {
+		state = Unknown
+	}
+	s.State, s.Count, s.Last, s.LastNote = state, event.Series.Count, event.Series.LastObservedTime.Time, last
 	s.Heartbeat = parseDuration(event.Annotations[AnnotationHeartbeat])
 	s.Window = parseDuration(event.Annotations[AnnotationWindow])
-	s.State = state
-	if !hasState {
-		s.State = Unknown
-	}
 	return s, nil
 }
