@@ -86,16 +86,12 @@ func (e *Entry) goesBefore(other *Entry) bool {
 }
 
 // makeRoom evicts entries until there are no more than Options.Capacity. A Normal evicts no Warning that is not over: if there
-// are only Warnings, it is evicted itself.
+// are only Warnings, it is evicted itself. Then makeRoom drops entries that are closing and not in flight, until there are no
+// more than Options.Capacity of these.
 func (t *table) makeRoom(now time.Time) {
 	for len(t.lists[classOver])+len(t.lists[classNormal])+len(t.lists[classWarning]) > t.opts.Capacity {
 		t.evict(t.victim(classOver, classNormal, classWarning), now)
 	}
-	t.bound(now)
-}
-
-// bound drops entries that are closing and not in flight, until there are no more than Options.Capacity.
-func (t *table) bound(now time.Time) {
 	for len(t.lists[classClosingNormal])+len(t.lists[classClosingWarning]) > t.opts.Capacity {
 		t.drop(t.victim(classClosingNormal, classClosingWarning), DropTableFull, now)
 	}

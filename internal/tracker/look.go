@@ -88,9 +88,9 @@ func (e *Entry) isFirst(at time.Time) bool {
 // is lost, and the count never goes down.
 func (e *Entry) merge(s *step, found *series.Series) {
 	counted, at, isResult := e.partOf(s, found)
-	theirs := max(found.Count-counted, 0)
+	s.theirs = max(found.Count-counted, 0)
 	switch {
-	case theirs == 0:
+	case s.theirs == 0:
 	case counted == 0:
 		e.continueFrom(s, found)
 		e.leave(s, found)
@@ -98,8 +98,7 @@ func (e *Entry) merge(s *step, found *series.Series) {
 		e.leave(s, found)
 		e.share(s, found)
 	}
-	e.add(theirs)
-	s.theirs = theirs
+	e.add(s.theirs)
 	if e.lastNote == "" {
 		e.lastNote = strings.Clone(found.LastNote)
 	}

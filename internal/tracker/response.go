@@ -93,16 +93,9 @@ func (e *Entry) denied(s *step, w *Write) (delay time.Duration) {
 
 // accepted says that the server has stored a write.
 func (e *Entry) accepted(s *step, w *Write, event *eventsv1.Event) {
-	if event == nil {
-		event = &eventsv1.Event{}
-	}
-	e.stored = stored{
-		version: versionNumber(event.ResourceVersion),
-		at:      w.at,
-		last:    w.Series.Last.UnixMicro(),
-		count:   w.Series.Count,
-		state:   w.Series.State,
-		stale:   e.compare(s.rules, &w.Series),
+	e.stored = stored{at: w.at, last: w.Series.Last.UnixMicro(), count: w.Series.Count, state: w.Series.State, stale: e.compare(s.rules, &w.Series)}
+	if event != nil {
+		e.stored.version = versionNumber(event.ResourceVersion)
 	}
 	e.becomeLive()
 	e.looks = 0
@@ -147,9 +140,6 @@ func (e *Entry) lose(s *step, reason DropReason) {
 // versionNumber returns a resourceVersion as a number: zero if it is not decimal, as those of the API
 // server are.
 func versionNumber(text string) uint64 {
-	if text == "" {
-		return 0 // without the allocation of an error
-	}
 	if version, err := strconv.ParseUint(text, 10, 64); err == nil {
 		return version
 	}

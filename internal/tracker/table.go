@@ -219,19 +219,6 @@ func (t *table) advance(now time.Time) (more bool) {
 	return true
 }
 
-// next returns the write to make next, nil if there is none that can be made now.
-func (t *table) next(now time.Time) *Write {
-	for {
-		e, ok := t.sched.Next(t.offset(now))
-		if !ok {
-			return nil
-		}
-		if w := t.start(e, now); w != nil {
-			return w
-		}
-	}
-}
-
 // start returns the write of an entry that has just been put in flight, nil if there is none after all.
 func (t *table) start(e *Entry, now time.Time) *Write {
 	s := t.step(e, now)
@@ -262,7 +249,7 @@ func (t *table) respond(e *Entry, w *Write, r *Response, now time.Time) {
 	t.settle(e, &s)
 	if !r.Outcome.Passed() {
 		t.failed(e, r.Outcome, now)
-		t.bound(now) // it waits again
+		t.makeRoom(now) // it waits again, and can be dropped
 	}
 }
 

@@ -49,8 +49,7 @@ func (x *tallies) row(of *series.Key) *Tally {
 		}
 	}
 	// Copies, because the strings can be parts of longer ones.
-	k = TallyKey{strings.Clone(k.Controller), strings.Clone(k.Type), strings.Clone(k.Reason)}
-	r = &Tally{TallyKey: k}
-	x.rows[k] = r
+	r = &Tally{TallyKey: TallyKey{strings.Clone(k.Controller), strings.Clone(k.Type), strings.Clone(k.Reason)}}
+	x.rows[r.TallyKey] = r
 	return r
 }

@@ -131,11 +131,14 @@ func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Seri
 func (t *Tracker) Next(now time.Time, mayStart bool) (w *Write, drops []Drop, wake time.Time) {
 	t.lock()
 	defer t.mu.Unlock()
-	more := t.advance(now)
-	if mayStart {
-		w = t.next(now)
+	more, at := t.advance(now), t.offset(now)
+	for mayStart && w == nil {
+		e, ok := t.sched.Next(at)
+		if !ok {
+			break
+		}
+		w = t.start(e, now)
 	}
-	at := t.offset(now)
 	until, request := t.sched.Wake(at)
 	if mayStart {
 		until = min(until, request)
