@@ -70,14 +70,14 @@ type rareWords struct {
 var noRareWords = rareWords{related: objectOf(&series.Reference{})}
 
 // intern returns the interned form of k, whose Events have the reportingInstance reporter, or that of k.
-func (t *table) intern(k *series.Key, reporter string, row *Tally) internedKey {
+func (t *table) intern(k *series.Key, reporter string) internedKey {
 	c := internedKey{object: objectOf(&k.Regarding), rare: &noRareWords}
 	if !k.Related.IsZero() || k.Note != "" {
 		c.rare = &rareWords{objectOf(&k.Related), strings.Clone(k.Note)}
 	}
 	common := words{
 		kindOf(&k.Regarding), kindOf(&k.Related),
-		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance), row,
+		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance), t.tallies.row(k),
 	}
 	if c.shared = t.words[common]; c.shared == nil {
 		own := unique.Make(common).Value() // copies of the strings
@@ -91,14 +91,9 @@ func (t *table) intern(k *series.Key, reporter string, row *Tally) internedKey {
 func (c *internedKey) full() series.Key {
 	s := c.shared
 	return series.Key{
-		Regarding:           s.regarding.reference(&c.object),
-		Related:             s.related.reference(&c.rare.related),
-		Type:                s.eventType,
-		Action:              s.action,
-		Reason:              s.reason,
-		ReportingController: s.controller,
-		ReportingInstance:   s.instance,
-		Note:                c.rare.note,
+		Regarding: s.regarding.reference(&c.object), Related: s.related.reference(&c.rare.related),
+		Type: s.eventType, Action: s.action, Reason: s.reason,
+		ReportingController: s.controller, ReportingInstance: s.instance, Note: c.rare.note,
 	}
 }
 

@@ -42,7 +42,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		return false, nil
 	}
 	e := &Entry{
-		key:         t.intern(&key, found.Instance, t.tallies.row(&key)),
+		key:         t.intern(&key, found.Instance),
 		first:       found.First.UnixMicro(),
 		last:        t.offset(now) - min(max(now.Sub(found.Last), 0), series.MaxDuration),
 		count:       found.Count,

@@ -124,10 +124,10 @@ func (t *table) observe(hash uint64, k *series.Key, o Occurrence, now time.Time)
 	e := t.find(hash, k)
 	switch {
 	case e == nil:
-		e = &Entry{key: t.intern(k, o.Instance, t.tallies.row(k)), last: t.offset(now)}
+		e = &Entry{key: t.intern(k, o.Instance), last: t.offset(now)}
 		t.insert(hash, e)
 	case e.silent: // if it is created again, this process does that
-		e.key = t.intern(k, o.Instance, e.key.shared.row)
+		e.key = t.intern(k, o.Instance)
 	}
 	e.key.shared.row.Occurrences++
 	s := t.step(e, now)

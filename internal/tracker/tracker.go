@@ -112,15 +112,8 @@ func (t *Tracker) Observe(k *series.Key, o Occurrence, now time.Time) []Drop {
 // Single returns the series that one occurrence is by itself. It records nothing.
 func (t *Tracker) Single(k *series.Key, o Occurrence, now time.Time) series.Series {
 	return series.Series{
-		Key:         *k,
-		Instance:    o.Instance,
-		Namespace:   t.namespace(k),
-		Name:        k.Name(0),
-		Note:        o.Note,
-		Annotations: o.Annotations,
-		First:       now,
-		Last:        now,
-		Count:       1,
+		Key: *k, Instance: o.Instance, Namespace: t.namespace(k), Name: k.Name(0),
+		Note: o.Note, Annotations: o.Annotations, First: now, Last: now, Count: 1,
 	}
 }
 
