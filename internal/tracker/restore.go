@@ -37,8 +37,7 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 		t.update(e, now, func(s *step) { e.merge(s, found) })
 		return true, t.dropped()
 	}
-	isRecent := now.Sub(found.Last) < t.opts.MaxWindow
-	if !isRecent && found.State != series.Ongoing || found.State.Closed() || t.size >= t.opts.Capacity/2 {
+	if found.State != series.Ongoing && now.Sub(found.Last) >= t.opts.MaxWindow || found.State.Closed() || t.size >= t.opts.Capacity/2 {
 		return false, nil
 	}
 	e := &Entry{

@@ -52,7 +52,8 @@ func New(opts Options, now time.Time) *Tracker {
 	t.entries = make(map[uint64]*Entry)
 	t.words = make(map[words]*words)
 	t.sched = schedule.New[*Entry](t.opts.Workers, t.opts.EventTTL, opts.Jitter)
-	t.flushes, t.failedAt = make(flushes), schedule.Never
+	t.failedAt = schedule.Never
+	t.flushes = make(flushes)
 	t.known = make(map[string]knowledge)
 	t.lost = make(map[DropReason]uint64)
 	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
