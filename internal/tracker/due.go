@@ -142,18 +142,13 @@ func (e *Entry) planBeat(s *step) {
 		e.beatAt -= min(max(old, 0), interval/4)
 	}
 	if interval == s.opts.HeartbeatInterval && s.table.ongoing > s.opts.Workers { // not all can be in flight together
-		e.beatAt = s.jitter(e, e.beatAt)
+		// The name of the Event, which contains a hash of the key, and the wall clock determine the phase, so a
+		// restarted process keeps it: new phases would double the heartbeats of the first interval.
+		hash, k := fnv.New64a(), e.Key()
+		hash.Write([]byte(e.name(&k)))
+		epoch := time.Duration(s.epoch.UnixNano())
+		e.beatAt = spread(e.beatAt+epoch, interval, hash.Sum64()) - epoch
 	}
-}
-
-// jitter returns when a heartbeat of e is due that would be due at latest. The name of the Event,
-// which contains a hash of the key, and the wall clock determine the phase, so a restarted process
-// keeps it: new phases would double the heartbeats of the first interval.
-func (r *rules) jitter(e *Entry, latest time.Duration) time.Duration {
-	hash, k := fnv.New64a(), e.Key()
-	hash.Write([]byte(e.name(&k)))
-	epoch := time.Duration(r.epoch.UnixNano())
-	return spread(latest+epoch, r.opts.HeartbeatInterval, hash.Sum64()) - epoch
 }
 
 // spread returns when a heartbeat is due that would be due at latest, so that series which begin
