@@ -58,8 +58,8 @@ func NewAudit(s *Server) *Audit {
 }
 
 // Share says whether several processes write to the same Events from now on. If such an
-// Event expires, the one that creates it again may not know what others have counted. See
-// [Audit.Doubtful].
+// Event is gone, the one that creates it again, or drops it, may not know what others have
+// counted. See [Audit.Doubtful].
 func (a *Audit) Share(sharing bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -123,12 +123,17 @@ func (a *Audit) Dropped(namespace, name string) {
 		if d.regarding == (types.NamespacedName{Namespace: namespace, Name: name}) && !d.repeated {
 			d.repeated = true
 			a.repeated += int64(d.count)
+			if d.shared { // the process may not know what another one has counted last, and does not drop that
+				a.doubtful += int64(d.count)
+			}
 		}
 	}
 }
 
 // Doubtful returns how many occurrences Events that were shared have said before they
-// were created again. At most so many are delivered, and do not count as delivered.
+// were created again or dropped. At most so many are delivered, and do not count as
+// delivered: the new Event, or the drop, contains less of the old Event than the audit
+// assumes.
 func (a *Audit) Doubtful() uint64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -231,7 +236,9 @@ func (a *Audit) returned(event *eventsv1.Event) (known int32) {
 		known = d.count
 		if d.shared {
 			known = min(known, countOf(event))
-			a.doubtful += int64(d.count)
+			if !d.repeated { // otherwise Dropped has added it
+				a.doubtful += int64(d.count)
+			}
 			a.shared[event.UID] = true
 		}
 		if d.repeated {

@@ -76,6 +76,30 @@ func TestAuditOfEventsThatAreGone(t *testing.T) {
 	create(noon.Add(time.Second), 2, 1)
 }
 
+// Two processes know an Event that has occurred once. One counts two more and ends; the other counts
+// another one, learns that the Event is gone, and drops the two that it knows of.
+func TestAuditOfSharedEventsThatAreGone(t *testing.T) {
+	s := &Server{}
+	audit := NewAudit(s)
+	audit.Share(true)
+	event, err := s.Create(t.Context(), valid())
+	require.NoError(t, err)
+	_, err = s.Patch(t.Context(), event, []byte(`{"series":{"count":3,"lastObservedTime":"2026-03-01T12:01:00.000000Z"}}`))
+	require.NoError(t, err)
+	audit.Share(false)
+	require.NoError(t, s.Delete("shop", event.Name))
+	audit.Missing("shop", event.Name)
+	assert.Zero(t, audit.Doubtful())
+	const emitted, dropped = 4, 2
+	audit.Dropped("shop", "cart-7")
+	missing := emitted - (int(audit.Delivered()) - int(audit.Repeated()) + dropped)
+	assert.Equal(t, 2, missing, "the server has heard of them")
+	assert.EqualValues(t, 3, audit.Doubtful())
+	_, err = s.Create(t.Context(), valid())
+	require.NoError(t, err)
+	assert.EqualValues(t, 3, audit.Doubtful(), "not twice")
+}
+
 func TestRestore(t *testing.T) {
 	s, clock, kept := newServer(t)
 	s.TTL = time.Hour
