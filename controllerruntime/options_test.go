@@ -222,8 +222,10 @@ func TestOptionsOfManagers(t *testing.T) {
 func TestBrokenLeaderElectionConfig(t *testing.T) {
 	broken := &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAData: []byte("none")}}
 	for _, newManager := range []constructor{manager.New, newOurs} {
+		own := runtime.NewScheme() // the manager adds to it, while others read client-go's
+		require.NoError(t, scheme.AddToScheme(own))
 		_, err := newManager(newFakeServer().config(), manager.Options{
-			LeaderElection: true, LeaderElectionConfig: broken, LeaderElectionID: "leader", LeaderElectionNamespace: "shop",
+			Scheme: own, LeaderElection: true, LeaderElectionConfig: broken, LeaderElectionID: "leader", LeaderElectionNamespace: "shop",
 		})
 		assert.ErrorContains(t, err, "unable to load root certificates")
 	}
