@@ -34,13 +34,14 @@ type reporter struct {
 
 	mu       sync.Mutex
 	failures *lru.Cache // those that last, by requests
+	rejected *lru.Cache // the same for the verb single
 	losses   map[tracker.DropReason]losses
 }
 
 func newReporter(b *Broadcaster) reporter {
 	return reporter{
 		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), lines: newLineLimiter(),
-		failures: lru.New(schedule.MaxRemembered), losses: make(map[tracker.DropReason]losses),
+		failures: lru.New(schedule.MaxRemembered), rejected: lru.New(schedule.MaxRemembered), losses: make(map[tracker.DropReason]losses),
 	}
 }
 
@@ -95,9 +96,12 @@ func hint(key *series.Key) []any {
 
 // failed records that a request has failed. It logs the first one, and then one each logInterval.
 func (r *reporter) failed(of requests, err error, message string, details ...any) {
-	now := r.b.clock.Now()
+	now, in := r.b.clock.Now(), r.failures
+	if of.verb == single {
+		in = r.rejected
+	}
 	r.mu.Lock()
-	known, _ := r.failures.Get(of)
+	known, _ := in.Get(of)
 	f, isKnown := known.(failure)
 	if !isKnown {
 		f.since = now
@@ -110,7 +114,7 @@ func (r *reporter) failed(of requests, err error, message string, details ...any
 			f.err = err
 		}
 	}
-	r.failures.Add(of, f)
+	in.Add(of, f)
 	r.mu.Unlock()
 	if isLogged {
 		r.b.logger().Error(err, message, append(r.details(of, f, "since", f.since), details...)...)

@@ -101,6 +101,24 @@ func TestMomentsAreLogged(t *testing.T) {
 	})
 }
 
+// A rejected Event is no failure of its namespace, and nothing says when it is over.
+func TestRejectedEventsAreNotFailing(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.script(always(statusError(422, 0)))
+		w.emit(0)
+		synctest.Wait()
+		assert.Len(t, w.logs.with("Cannot write events", `"failing"=0`), 1)
+		w.server.script(nil)
+		time.Sleep(time.Hour)
+		w.server.script(always(statusError(500, 0)))
+		w.emit(1)
+		synctest.Wait()
+		assert.Len(t, w.logs.with("Cannot write events", `"failing"=1`), 1)
+		w.server.script(nil)
+		time.Sleep(time.Minute)
+	})
+}
+
 // The Event expires in an outage, so the next patch finds none: the server handles patches again.
 func TestRecoveryWithoutAWrittenPatch(t *testing.T) {
 	inBubble(t, Options{}, func(t *testing.T, w *world) {
