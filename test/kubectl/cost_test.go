@@ -123,7 +123,7 @@ func TestGuardCost(t *testing.T) {
 		cpu, kilobytes, out := measure(t, kubeconfig, args...)
 		t.Logf("%v: %v of a processor, %d MB", args, cpu.Round(time.Millisecond), kilobytes>>10)
 		assert.Less(t, cpu, test.limit, args)
-		assert.Less(t, kilobytes, int64(200<<10), "%v: kB", args)
+		assert.Less(t, kilobytes, int64(240<<10), "%v: kB", args) // 170 to 205 MB: the collector begins at different times
 		if len(args) == 1 {
 			assert.Len(t, lines(out), n+1)
 		}
