@@ -101,11 +101,11 @@ func newToolsRecord(to record.EventSink) *toolsRecord {
 	return r
 }
 
-// spamKey returns the key of source and object, as client-go does.
+// spamKey returns the key of source, object, and type, as client-go does.
 func spamKey(event *corev1.Event) string {
 	o := &event.InvolvedObject
 	return strings.Join([]string{
-		event.Source.Component, event.Source.Host, o.Kind, o.Namespace, o.Name, string(o.UID), o.APIVersion,
+		event.Source.Component, event.Source.Host, o.Kind, o.Namespace, o.Name, string(o.UID), o.APIVersion, event.Type,
 	}, "")
 }
 
