@@ -18,7 +18,7 @@ import (
 // A controller that reports something new about an object has got further than the loop: a Pod
 // with FailedScheduling is Scheduled. A retry is not new: its reasons occurred before.
 //
-// The legacy recorder has a spam filter: all events of a source about an object share a token
+// The legacy recorder has a spam filter: all events of a source and type about an object share a token
 // bucket, which gets a token every 5 minutes. While several events recur, most occurrences find
 // it empty, and one of the events can take all tokens for hours. So the silence of a series says
 // nothing as long as other events about the object were written.
