@@ -24,12 +24,15 @@ func NewRecorder(to events.EventRecorder, action func(regarding runtime.Object, 
 // one, with its source. If that is one of this project, the events keep the related object and the
 // action. Others have no place for these.
 func NewStructuredRecorder(to record.EventRecorder) events.EventRecorderLogger {
-	return legacyrecorder.NewAdapter(to)
+	if r, ok := to.(interface{ Target() events.EventRecorder }); ok {
+		return &adapter{r.Target()}
+	}
+	return &adapter{legacyTarget{to}}
 }
 
 // Annotated returns a recorder that emits its events to the given one. If that has no method for
 // annotations, such as a recorder of a manager of controller-runtime before v0.25, the events have
 // none.
 func Annotated(to events.EventRecorder) events.AnnotatedEventRecorder {
-	return &legacyrecorder.Adapter{Target: to}
+	return &adapter{to}
 }

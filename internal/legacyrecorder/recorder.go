@@ -1,3 +1,5 @@
+// Package legacyrecorder implements the interface of the legacy recorder
+// (k8s.io/client-go/tools/record) with a recorder of events.k8s.io/v1.
 package legacyrecorder
 
 import (
@@ -25,8 +27,6 @@ type Recorder struct {
 	action Action // nil: the reason
 }
 
-var _ record.EventRecorderLogger = (*Recorder)(nil)
-
 // New returns a Recorder that emits its events to the given recorder. If action
 // is nil, the reason becomes the action.
 func New(to clientevents.EventRecorder, action Action) *Recorder {
@@ -46,7 +46,14 @@ func (r *Recorder) Eventf(object runtime.Object, eventtype, reason, messageFmt s
 // AnnotatedEventf emits an event with annotations. It omits them if the target does not
 // support annotations.
 func (r *Recorder) AnnotatedEventf(object runtime.Object, annotations map[string]string, eventtype, reason, messageFmt string, args ...any) {
-	(&Adapter{Target: r.target}).AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
+	target, ok := r.target.(interface {
+		AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
+	})
+	if !ok {
+		r.Eventf(object, eventtype, reason, messageFmt, args...)
+		return
+	}
+	target.AnnotatedEventf(object, nil, annotations, eventtype, reason, r.actionOf(object, reason), messageFmt, args...)
 }
 
 // WithLogger returns a recorder that logs problems with its events to logger. It returns
