@@ -48,14 +48,11 @@ func (s *EventSinkImpl) Create(ctx context.Context, event *eventsv1.Event) (*eve
 	return s.Interface.Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{})
 }
 
-// Update replaces event and returns the Event that the server stored. The recorder
-// does not call it.
+// Update replaces event with a method of Interface, and returns the Event that the server stored.
+// The recorder does not call it.
 func (s *EventSinkImpl) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	if err := s.check("update", event); err != nil {
 		return nil, err
-	}
-	if client := s.client(); client != nil {
-		return client.Update(ctx, event.Namespace, event.Name, event)
 	}
 	return s.Interface.Events(event.Namespace).Update(ctx, event, metav1.UpdateOptions{})
 }

@@ -58,17 +58,15 @@ func TestSinkRequests(t *testing.T) {
 			func() (*eventsv1.Event, error) {
 				return sink.Patch(t.Context(), someEvent(), []byte(`{"series":null}`))
 			},
-			func() (*eventsv1.Event, error) { return sink.Update(t.Context(), someEvent()) },
 		} {
 			event, err := call()
 			require.NoError(t, err)
 			assert.Equal(t, "7", event.ResourceVersion)
 		}
 		assert.Zero(t, time.Since(start), "the client's limit is left to others")
-		require.Len(t, tr.Requests, 3)
+		require.Len(t, tr.Requests, 2)
 		assert.Regexp(t, `^POST /apis/events.k8s.io/v1/namespaces/ns/events application/vnd.kubernetes.protobuf \{.*"name":"x"`, tr.Requests[0])
 		assert.Equal(t, `PATCH /apis/events.k8s.io/v1/namespaces/ns/events/x application/merge-patch+json {"series":null}`, tr.Requests[1])
-		assert.Regexp(t, `^PUT /apis/events.k8s.io/v1/namespaces/ns/events/x application/vnd.kubernetes.protobuf \{.*"name":"x"`, tr.Requests[2])
 	})
 }
 
@@ -103,9 +101,8 @@ func TestSinkRejectsForeignResponses(t *testing.T) {
 	sink := newSink(t, &eventclienttest.Transport{Body: `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"x"}}`})
 	_, create := sink.Create(t.Context(), someEvent())
 	_, patch := sink.Patch(t.Context(), someEvent(), []byte(`{}`))
-	_, update := sink.Update(t.Context(), someEvent())
 	_, list := sink.List(t.Context(), "ns", metav1.ListOptions{})
-	for _, err := range []error{create, patch, update, list} {
+	for _, err := range []error{create, patch, list} {
 		require.Error(t, err)
 		assert.Equal(t, tracker.Response{Outcome: schedule.Troubled, MayBeStored: true}, classify(err, true))
 	}

@@ -56,9 +56,6 @@ func (s *CoreSink) Update(ctx context.Context, event *eventsv1.Event) (*eventsv1
 		return nil, err
 	}
 	core := toStored(event)
-	if client := s.client(); client != nil {
-		return fromResponse(client.Update(ctx, core.Namespace, core.Name, core))
-	}
 	return fromResponse(s.Interface.Events(core.Namespace).Update(ctx, core, metav1.UpdateOptions{}))
 }
 

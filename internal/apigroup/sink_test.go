@@ -28,7 +28,6 @@ func newSink(t *testing.T, tr *eventclienttest.Transport) *CoreSink {
 func writeWith(t *testing.T, sink *CoreSink, event *eventsv1.Event, patch string, check func(*eventsv1.Event, error)) {
 	t.Helper()
 	check(sink.Create(t.Context(), event))
-	check(sink.Update(t.Context(), event))
 	check(sink.Patch(t.Context(), event, []byte(patch)))
 }
 
@@ -45,11 +44,10 @@ func TestSinkRequests(t *testing.T) {
 	sink := newSink(t, tr)
 	writeWith(t, sink, newSeries(), `{"series":{"count":57}}`, check)
 	check(sink.Patch(t.Context(), newSeries(), []byte(`{}`)))
-	require.Len(t, tr.Requests, 4)
+	require.Len(t, tr.Requests, 3)
 	assert.Regexp(t, `^POST /api/v1/namespaces/ns/events application/vnd.kubernetes.protobuf \{.*"lastTimestamp":"2026-01-02T03:05:45Z"`, tr.Requests[0])
-	assert.Regexp(t, `^PUT /api/v1/namespaces/ns/events/x application/vnd.kubernetes.protobuf \{.*"count":57`, tr.Requests[1])
-	assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":57,`, tr.Requests[2])
-	assert.Equal(t, `PATCH /api/v1/namespaces/ns/events/x application/merge-patch+json {}`, tr.Requests[3])
+	assert.Regexp(t, `^PATCH /api/v1/namespaces/ns/events/x application/merge-patch\+json \{"count":57,`, tr.Requests[1])
+	assert.Equal(t, `PATCH /api/v1/namespaces/ns/events/x application/merge-patch+json {}`, tr.Requests[2])
 }
 
 func TestSinkList(t *testing.T) {

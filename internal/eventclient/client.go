@@ -1,3 +1,18 @@
+// Package eventclient is the typed client of the event sinks. Unlike client-go's, it sends one request
+// per call, at once: it ignores the rate limiter of the client that it is made from, and does not retry.
+// The broadcaster limits and retries requests itself, because it knows which ones matter most.
+//
+// # Guarantees
+//
+//   - Requests use the credentials, connections and transports of the given client.
+//   - Events are sent in protobuf. If the server rejects that with a 415, the Event and all later ones
+//     are sent as JSON. A merge patch is always JSON. Responses are protobuf if possible.
+//   - A response of another type is an [apierrors.UnexpectedObjectError]. A response with another object
+//     is an error. Other errors are those of client-go.
+//   - A Retry-After header counts, with seconds or a date, also beside a Status.
+//   - A response with more than 16 MiB, or a page whose Events take more memory, is an error.
+//
+// Without a [restclient.RESTClient], responses have no bound, and Retry-After contains only seconds.
 package eventclient
 
 import (
@@ -68,35 +83,13 @@ func withTransport(rest *restclient.RESTClient, gv schema.GroupVersion) restclie
 	return own
 }
 
-// Create creates an Event, which has a name, in a namespace and returns the server's version of it.
+// Create creates an Event, which has a name, in a namespace and returns the server's version of it. It sends
+// protobuf. If the server rejects that, or a client that is no RESTClient cannot encode it, Create encodes this
+// Event and all later ones as JSON.
 func (c *Client[T, L]) Create(ctx context.Context, namespace string, object T) (T, error) {
-	return c.send(ctx, namespace, object.GetName(), object, func() *restclient.Request {
-		return c.client.Post().Namespace(namespace).Resource(resource)
-	})
-}
-
-// Update replaces an Event and returns the server's version of it.
-func (c *Client[T, L]) Update(ctx context.Context, namespace, name string, object T) (T, error) {
-	return c.send(ctx, namespace, name, object, func() *restclient.Request {
-		return c.client.Put().Namespace(namespace).Resource(resource).Name(name)
-	})
-}
-
-// Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's version of it.
-func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
-	return c.object(ctx, namespace, name, c.client.Patch(types.MergePatchType).Namespace(namespace).Resource(resource).Name(name).Body(data))
-}
-
-// List returns the Events that match opts in a namespace, in all if that is empty.
-func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
-	return do[L](ctx, c.client.Get().Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec))
-}
-
-// send sends an Event in protobuf. If the server rejects that, or a client that is no RESTClient cannot
-// encode it, send encodes this Event and all later ones as JSON.
-func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object T, request func() *restclient.Request) (T, error) {
+	request := func() *restclient.Request { return c.client.Post().Namespace(namespace).Resource(resource) }
 	if !c.onlyJSON.Load() {
-		stored, err := c.object(ctx, namespace, name, request().UseProtobufAsDefault().Body(object))
+		stored, err := c.object(ctx, namespace, object.GetName(), request().UseProtobufAsDefault().Body(object))
 		if !apierrors.IsUnsupportedMediaType(err) && !errors.As(err, new(runtime.NegotiateError)) {
 			return stored, err
 		}
@@ -107,7 +100,17 @@ func (c *Client[T, L]) send(ctx context.Context, namespace, name string, object 
 	if err != nil {
 		return object, err
 	}
-	return c.object(ctx, namespace, name, request().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
+	return c.object(ctx, namespace, object.GetName(), request().SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
+}
+
+// Patch applies a JSON merge patch (RFC 7386) to an Event and returns the server's version of it.
+func (c *Client[T, L]) Patch(ctx context.Context, namespace, name string, data []byte) (T, error) {
+	return c.object(ctx, namespace, name, c.client.Patch(types.MergePatchType).Namespace(namespace).Resource(resource).Name(name).Body(data))
+}
+
+// List returns the Events that match opts in a namespace, in all if that is empty.
+func (c *Client[T, L]) List(ctx context.Context, namespace string, opts metav1.ListOptions) (L, error) {
+	return do[L](ctx, c.client.Get().Namespace(namespace).Resource(resource).VersionedParams(&opts, scheme.ParameterCodec))
 }
 
 // object sends a request for one object and returns that of the response. It is an error if that is
@@ -160,10 +163,7 @@ func errorOf(result restclient.Result) error {
 	response := header.Status()
 	status.ErrStatus.Code = cmp.Or(status.ErrStatus.Code, response.Code)
 	if response.Details != nil && response.Details.RetryAfterSeconds > 0 {
-		if status.ErrStatus.Details == nil {
-			status.ErrStatus.Details = &metav1.StatusDetails{}
-		}
-		status.ErrStatus.Details.RetryAfterSeconds = response.Details.RetryAfterSeconds
+		status.ErrStatus.Details = response.Details
 	}
 	return err
 }
