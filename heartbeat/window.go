@@ -1,3 +1,6 @@
+// Package heartbeat decides when an ongoing event series is written ([Interval]), and when a
+// quiet one is over ([Window] and [Rhythm]). It reads no clock, does no I/O, and knows nothing of
+// events.
 package heartbeat
 
 import (

@@ -17,16 +17,6 @@
 // A writer makes Events and patches of a [Series] by [Series.Event] and
 // [Series.Patch]. Package events does that for controllers.
 //
-// # Guarantees
-//
-//   - Functions are pure: nothing here starts a goroutine, reads a clock, or does
-//     I/O.
-//   - [FromEvent] reads what [Series.Event] and [Series.Patch] write.
-//   - [Key.Name] is the same in every process and every version.
-//
-// # Limitations
-//
-//   - An Event has no room for more than 2147483647 occurrences. The count of a
-//     longer series stays there.
-//   - Times are rounded down to microseconds, as in the API.
+// Functions are pure, and [Key.Name] is the same in every process and every version. Times are
+// rounded down to microseconds, as in the API, and a count stays at 2147483647.
 package series

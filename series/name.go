@@ -50,15 +50,12 @@ func (k *Key) appendHash(to []byte, salt int) []byte {
 	return hex.AppendEncode(to, binary.BigEndian.AppendUint64(nil, k.hash(salt)))
 }
 
-// maxName is the length of the longest name that kube-apiserver accepts (validation
-// NameIsDNSSubdomain).
+// maxName is the length of the longest name that kube-apiserver accepts (NameIsDNSSubdomain).
 const maxName = validation.DNS1123SubdomainMaxLength
 
-// eventName returns the name of an Event: the name of an object and a suffix.
-//
-// kube-apiserver requires a DNS-1123 subdomain. The name of an object need not be one:
-// `system:discovery` is a valid name of a ClusterRole. eventName replaces what is not
-// permitted; the suffix distinguishes different objects.
+// eventName returns the name of an Event: the name of an object and a suffix, which distinguishes different
+// objects. kube-apiserver requires a DNS-1123 subdomain, so eventName replaces what is not permitted:
+// `system:discovery` is a valid name of a ClusterRole.
 func eventName(object string, suffix []byte) string {
 	to := eventtext.AppendSubdomain(make([]byte, 0, maxName+1), object)
 	if room := maxName - len(suffix) - 1; len(to) > room {

@@ -1,3 +1,4 @@
+// Package eventtext formats notes, and makes strings fit into the fields of Events.
 package eventtext
 
 import (

@@ -1,3 +1,9 @@
+// Package safelog makes it safe to pass untrusted values to a user's logger.
+//
+// Names, notes and server responses can contain line breaks and control characters. Some
+// log sinks write them unescaped, so that a value can forge log lines: klog's text format
+// does so for multi-line strings and for the names in object references. A log sink may
+// also panic. See [Guard].
 package safelog
 
 import (

@@ -7,20 +7,13 @@
 //   - a phase: what is known of the Event;
 //   - a life: what becomes of an occurrence.
 //
-// # Usage
-//
 // An occurrence goes to [Tracker.Count], which is enough for an ongoing series, or to
 // [Tracker.Observe]. One loop drives the rest: [Tracker.Next] handles what is due, and returns a [Write] to
 // send, and until when to sleep if nothing happens before; [Tracker.Apply] takes the response.
-// [Tracker.Restore] adds the Event of an earlier process. [Tracker.Flush], [Tracker.Seal], and
-// [Tracker.Clear] are for a shutdown.
-//
 // The next write follows from the phase, and from the difference of spec and status. The tables of
 // phases and lives are in docs/design.md.
 //
 // # Files
-//
-// Read the files in this order.
 //
 //	tracker.go     the methods, which lock
 //	table.go       finds entries, and takes them through their steps
@@ -42,11 +35,8 @@
 //
 //   - Nothing here starts a goroutine, reads a clock, does I/O, or calls code of the user under
 //     a lock. The same calls with the same times have the same results.
-//   - What was observed is in a write that Next returns sooner or later, or in a [Drop] with a
-//     reason.
-//   - Counts and times of one Event never go back.
-//   - The Event of another key is never changed.
+//   - What was observed is in a write that Next returns, or in a [Drop] with a reason.
+//   - Counts and times of one Event never go back. The Event of another key is never changed.
 //   - A Tracker holds at most twice Options.Capacity entries, and those in flight. Nothing else
 //     grows with the number of series that it has seen.
-//   - A Normal never evicts a Warning that is not over.
 package tracker
