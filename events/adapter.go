@@ -20,10 +20,7 @@ import (
 // Deprecated: as in client-go. For legacy recorders, use package compat.
 type EventBroadcasterAdapter = clientevents.EventBroadcasterAdapter //nolint:staticcheck // part of the API of client-go
 
-type adapter struct {
-	*Broadcaster
-	release func() bool // lets the context forget the adapter
-}
+type adapter struct{ *Broadcaster }
 
 // NewEventBroadcasterAdapter is [NewEventBroadcasterAdapterWithContext] without a context.
 //
@@ -45,14 +42,8 @@ func NewEventBroadcasterAdapterWithContext(ctx context.Context, client kubernete
 	}, Options{HeartbeatInterval: 5 * time.Minute})}
 	logger := safelog.Guard(klog.FromContext(ctx))
 	a.log.Store(&logger)
-	a.release = context.AfterFunc(ctx, a.Broadcaster.Shutdown)
+	context.AfterFunc(ctx, a.Shutdown)
 	return a
-}
-
-// Shutdown shuts the broadcaster down.
-func (a adapter) Shutdown() {
-	a.release()
-	a.Broadcaster.Shutdown()
 }
 
 // NewRecorder returns a recorder for the types in client-go's scheme.

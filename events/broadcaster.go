@@ -46,7 +46,6 @@ type Broadcaster struct {
 	lists    *lists
 	watchers watchers
 	counters counters
-	nameless sync.Once // the line about an object without a name
 	report   reporter
 	limiter  *rate.Limiter
 	drops    drops
@@ -126,8 +125,8 @@ func (b *Broadcaster) NewRecorderWithOptions(scheme *runtime.Scheme, reportingCo
 	id, repairs := sanitize.NewIdentity(reportingController, cmp.Or(opts.ReportingInstance, b.opts.ReportingInstance))
 	for _, repair := range repairs {
 		// Programs can make a recorder for each reconciliation.
-		if suppressed, ok := b.report.repairs.allow(repair.Field+" "+repair.Given, b.clock.Now()); ok {
-			b.logger().Info("Repaired a name that the API server would reject", "field", repair.Field, "name", repair.Given, "becomes", repair.Used, "suppressed", suppressed)
+		if b.report.repairs.allow(repair.Field+" "+repair.Given, b.clock.Now()) {
+			b.logger().Info("Repaired a name that the API server would reject", "field", repair.Field, "name", repair.Given, "becomes", repair.Used)
 		}
 	}
 	b.lists.knows(id)
@@ -231,7 +230,7 @@ func (b *Broadcaster) Shutdown() {
 }
 
 // ShutdownWithContext ends the intake, writes what the server does not know yet, including the current
-// counts of ongoing series, and stops. It ends earlier if the server handles nothing any more. What is
+// counts of ongoing series, and stops. It ends earlier if nothing but retries is left, and all fail for 1.5 seconds. What is
 // left, and what is emitted later, is logged, and counted in [Stats].Dropped.
 //
 // It returns at the deadline of ctx, or 3 seconds after ctx is canceled, at the latest; without a deadline,
@@ -309,20 +308,15 @@ func endOf(ctx context.Context, before time.Duration) (end context.Context, canc
 // nothing is, or the server does not store it.
 func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatcher) (cause error) {
 	var grace time.Duration // half for the end of requests that are cut off, and half for OnDrop
-	writing, stop := ctx, func() {}
+	flushing, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if deadline, ok := ctx.Deadline(); ok {
 		grace = min(time.Until(deadline)/10, hopeless)
-		writing, stop = context.WithDeadline(ctx, deadline.Add(-grace))
+		var stop context.CancelFunc
+		flushing, stop = context.WithDeadline(flushing, deadline.Add(-grace))
+		defer stop()
 	}
-	defer stop()
-	flushing, cancel := context.WithCancelCause(writing)
-	defer cancel(nil)
-	d.beginShutdown()
-	d.goroutines.Go(func() {
-		if d.untilHopeless(flushing) == nil {
-			cancel(errHopeless)
-		}
-	})
+	d.beginShutdown(cancel)
 	if err := b.Flush(flushing); err != nil {
 		logger.Error(err, "Events were left when the broadcaster was shut down")
 		cause = errors.Unwrap(err)

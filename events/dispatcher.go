@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/time/rate"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/klog/v2"
 
 	"github.com/eventseries/eventseries/internal/eventclient"
@@ -49,12 +48,10 @@ type dispatcher struct {
 	// waits for all. Not ideal: one for each request in flight, because a sink can block for ever.
 	goroutines sync.WaitGroup
 
-	mu      sync.Mutex // guards the limiter, the choice of the next write, and what follows
-	tokenAt time.Time  // when the limiter permits the next request
-	// progress is when the server has last handled a request, or responded to one of a series that had not failed
-	// before, or when a shutdown began; see untilHopeless.
-	progress time.Time
-	took     time.Duration // for how long that request was in flight
+	mu      sync.Mutex              // guards the limiter, the choice of the next write, and what follows
+	tokenAt time.Time               // when the limiter permits the next request
+	failing time.Time               // since when there were retries only, and all have failed; zero if not so
+	giveUp  context.CancelCauseFunc // ends the writing of a shutdown; nil before
 }
 
 // startDispatcher starts a dispatcher. The caller ensures that no other one runs.
@@ -101,9 +98,6 @@ func (d *dispatcher) next() (w *tracker.Write, wake time.Time) {
 	switch {
 	case w != nil:
 		d.charge(now)
-		if w.First { // each namespace has its chance in a shutdown
-			d.progress = now
-		}
 	case !mayStart:
 		wake = earlier(wake, d.tokenAt)
 	}
@@ -180,14 +174,18 @@ func (d *dispatcher) write(ctx context.Context, w *tracker.Write) {
 func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error, began time.Time) {
 	b := d.b
 	answered := b.clock.Now()
-	took := answered.Sub(began)
-	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, took)
+	b.counters.requested(w.Kind.String(), verbOf(w), result.Outcome, answered.Sub(began))
 	drops := b.tracker.Apply(w, result, answered)
-	if result.Outcome.Handled() || !w.Retries && errors.As(err, new(apierrors.APIStatus)) { // progress
-		d.mu.Lock()
-		d.progress, d.took = answered, took
-		d.mu.Unlock()
+	d.mu.Lock()
+	switch {
+	case result.Outcome.Handled() || !w.Retries:
+		d.failing = time.Time{}
+	case d.failing.IsZero():
+		d.failing = answered
+	case d.giveUp != nil && answered.Sub(d.failing) >= hopeless:
+		d.giveUp(errHopeless)
 	}
+	d.mu.Unlock()
 	if d.ctx.Err() == nil { // otherwise the stop probably cut off the request
 		b.report.wrote(w, result, err)
 	}
@@ -197,42 +195,16 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error,
 // errHopeless is why a shutdown ends early.
 var errHopeless = errors.New("the server handles nothing any more")
 
-// hopeless is for how long a shutdown continues without progress.
+// hopeless is for how long the retries of a shutdown fail until it ends.
 const hopeless = 1500 * time.Millisecond
 
-// beginShutdown makes the requests of a shutdown possible.
-func (d *dispatcher) beginShutdown() {
-	now := d.b.clock.Now()
+// beginShutdown makes the requests of a shutdown possible. If they fail for long, it calls giveUp.
+func (d *dispatcher) beginShutdown(giveUp context.CancelCauseFunc) {
 	d.mu.Lock()
-	d.progress = now
+	d.failing, d.giveUp = time.Time{}, giveUp
 	d.mu.Unlock()
 	d.hurry.Store(true)
-	d.b.tracker.Hurry(now)
-}
-
-// untilHopeless returns when there was no progress for a while, or for twice as long as the
-// latest took: the server is gone, or fails what is left. What it denies or refuses is dropped
-// soon. It waits for the end of a pause that the server has asked for, if there is time. err
-// is that of ctx if that ends first.
-func (d *dispatcher) untilHopeless(ctx context.Context) error {
-	deadline, _ := ctx.Deadline()
-	for {
-		now := d.b.clock.Now()
-		d.mu.Lock()
-		wait := max(hopeless, 2*d.took) - now.Sub(d.progress)
-		d.mu.Unlock()
-		for _, n := range d.b.tracker.Stats(now).Sick {
-			if now.Add(n.Pause).Before(deadline) {
-				wait = max(wait, n.Pause+hopeless)
-			}
-		}
-		if wait <= 0 {
-			return nil
-		}
-		if err := d.b.sleep(ctx, wait); err != nil {
-			return err
-		}
-	}
+	d.b.tracker.Hurry(d.b.clock.Now())
 }
 
 func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Response, error) {

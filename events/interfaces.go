@@ -56,13 +56,6 @@ type AnnotatedEventRecorder interface {
 	AnnotatedEventf(regarding, related runtime.Object, annotations map[string]string, eventtype, reason, action, note string, args ...any)
 }
 
-var (
-	_ EventBroadcaster = (*Broadcaster)(nil)
-	_ Recorder         = (*recorder)(nil)
-	_ EventSink        = (*EventSinkImpl)(nil)
-	_ EventLister      = (*EventSinkImpl)(nil)
-)
-
 // FakeRecorder is client-go's recorder for tests. It sends events to a channel of
 // strings, and blocks if the channel is full. For new tests, use the recorder of
 // package eventstest: it does not block, and keeps all fields of an event.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/utils/lru"
@@ -56,8 +55,7 @@ type list struct {
 	counted  bool      // it may be made: there are not too many Events
 	page     string    // the token of the next page
 	listed   int       // Events in the pages so far
-	failures int       // requests in a row that have failed, and restarts
-	restarts int       // how often it began again
+	failures int       // requests in a row that have failed
 }
 
 func newLists(b *Broadcaster, sink EventSink) *lists {
@@ -158,22 +156,18 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 		return false
 	case err == nil:
 		report.works(asked, "Events are listed again")
-		of.at, of.failures = now, of.restarts // a list that never ends becomes rare
+		of.at, of.failures = now, 0
 		if of.counted {
 			return l.readPage(of, answer)
 		}
 		return l.count(of, answer)
-	case apierrors.IsResourceExpired(err), apierrors.IsGone(err):
-		of.restarts++
-		of.page, of.listed = "", 0 // the list has taken too long. To restore an Event a second time does no harm
-		result.Outcome = schedule.Troubled
 	case result.Outcome == schedule.Denied:
 		l.b.logger().V(2).Info("Missing permission to list events. Series of earlier processes are found by name",
 			"reportingController", of.controller, "namespace", of.namespace, "err", err)
 	default:
 		report.failed(asked, err, "Cannot list events, will try again", "reportingController", of.controller)
 		if result.Outcome.Handled() && !result.MayBeStored {
-			return false // the server does not support it
+			return false // the server does not support it, or has taken so long that the token of the page has expired
 		}
 	}
 	of.failures++

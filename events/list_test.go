@@ -151,32 +151,6 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A list takes so long that the server forgets the token of its next page. A server or a
-// proxy says so with either reason.
-func TestListWhoseTokenExpires(t *testing.T) {
-	for name, expired := range map[string]error{
-		"Expired": apierrors.NewResourceExpired("The provided continue parameter is too old"),
-		"Gone":    apierrors.NewGone("the continue token is too old"),
-	} {
-		runBubble(t, name, func(t *testing.T) {
-			s := newLister()
-			leave(t, s.server, s, 5, Options{})
-			s.script(func(_ context.Context, r request) error {
-				if r.Verb == "list" && s.requestsOf("list") == 1+2 {
-					return expired
-				}
-				return nil
-			})
-			second := startOn(t, s.server, s, Options{listLimit: 5})
-			second.list()
-			time.Sleep(listedWithin)
-			assert.EqualValues(t, 5, second.broadcaster.Stats().Restored)
-			assert.Equal(t, 1+2+3, s.requestsOf("list"), "a question, and pages of two")
-			assert.Empty(t, second.logs.with("Cannot list events"))
-		})
-	}
-}
-
 // Some requests of a list fail.
 func TestListThatFails(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -187,6 +161,7 @@ func TestListThatFails(t *testing.T) {
 		requests int // if zero, some are repeated
 	}{
 		"the token of a page is refused, which ends the list": {5, func(n int) int32 { return []int32{0, 400}[min(n-1, 1)] }, 10 * time.Minute, 2, 2},
+		"the token of a page expires, which ends the list":    {5, func(n int) int32 { return []int32{0, 410}[min(n-1, 1)] }, 10 * time.Minute, 2, 2},
 		"each third of many": {60, func(n int) int32 { return []int32{500, 0, 0}[n%3] }, time.Minute, 60, 0},
 		"a server that starts denies requests until it knows the roles": {2, func(n int) int32 {
 			switch {

@@ -25,10 +25,6 @@ const (
 	defaultShutdownTimeout = 10 * time.Second
 )
 
-// maxReasons is how many combinations of controller, type, and reason are counted by themselves. A
-// controller has some dozens.
-const maxReasons = 200
-
 // retryJitter is the largest part by which a delay exceeds its back-off, so that many
 // processes do not retry at the same time.
 const retryJitter = 0.2
@@ -234,13 +230,8 @@ func (o Options) validate() error {
 }
 
 func (o Options) tracker() tracker.Options {
-	scope := tracker.SameInstance
-	if o.Scope == SameController {
-		scope = tracker.SameController
-	}
 	return tracker.Options{
-		Tallies:           maxReasons,
-		Scope:             scope,
+		Shared:            o.Scope == SameController,
 		FinishAfter:       o.FinishAfter,
 		MaxWindow:         o.MaxWindow,
 		HeartbeatInterval: o.HeartbeatInterval,

@@ -150,7 +150,7 @@ func TestErrorsOfTheClient(t *testing.T) {
 			}
 			assertBetween(t, 4, 14*failing, int(calls.Load()))
 			assertBetween(t, 2, 7, len(w.logs.with(`"error"=`)))
-			assertBetween(t, 2, 4, len(w.logs.with("Cannot write events", `"namespace"="bad" "failedRequests"=`)))
+			assertBetween(t, 2, 4, len(w.logs.with("Cannot write events", `"namespace"="bad" "event"=`)))
 			assert.Empty(t, w.logs.with(`"verb"=`), "the namespace does not fail")
 			assert.Empty(t, w.logs.with("Events are written again"), "nothing has ended")
 			assert.Len(t, slices.DeleteFunc(w.server.list(), func(e *eventsv1.Event) bool { return e.Namespace != "good" }), 180)

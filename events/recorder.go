@@ -111,12 +111,9 @@ func (r *recorder) record(o *occurrence) {
 			entry, counted, wantNote = b.tracker.Count(&key, elapsed)
 		}
 	}
-	if !counted && (isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related)) {
-		b.nameless.Do(func() {
-			r.log().Info("Recorded an event about an object without a name",
-				"eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
-				"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
-		})
+	if !counted && (isNameless(key.Regarding) || !key.Related.IsZero() && isNameless(key.Related)) && b.report.incomplete.allow("nameless", b.clock.Now()) {
+		r.log().Info("Recorded an event about an object without a name", "eventReason", key.Reason, "action", key.Action, "kind", key.Regarding.Kind,
+			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "relatedKind", key.Related.Kind)
 	}
 	details := r.details(&key, o, !counted || watched || wantNote)
 	now := b.clock.Now()
@@ -205,8 +202,8 @@ func (r *recorder) omitRelated(err error, key *series.Key) {
 // omit counts and logs an event that is recorded without a part.
 func (r *recorder) omit(part string, counter *atomic.Uint64, err error, key *series.Key) {
 	counter.Add(1)
-	if suppressed, ok := r.broadcaster.report.incomplete.allow(part, r.broadcaster.clock.Now()); ok {
-		r.log().Error(err, "Recorded an incomplete event", "without", part, "suppressed", suppressed, "eventReason", key.Reason, "action", key.Action,
+	if r.broadcaster.report.incomplete.allow(part, r.broadcaster.clock.Now()) {
+		r.log().Error(err, "Recorded an incomplete event", "without", part, "eventReason", key.Reason, "action", key.Action,
 			"regarding", klog.KRef(key.Regarding.Namespace, key.Regarding.Name), "related", klog.KRef(key.Related.Namespace, key.Related.Name))
 	}
 }

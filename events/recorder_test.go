@@ -20,6 +20,13 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
+var (
+	_ EventBroadcaster = (*Broadcaster)(nil)
+	_ Recorder         = (*recorder)(nil)
+	_ EventSink        = (*EventSinkImpl)(nil)
+	_ EventLister      = (*EventSinkImpl)(nil)
+)
+
 func TestInvalidEventsAreDropped(t *testing.T) {
 	for _, tt := range []struct {
 		name      string

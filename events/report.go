@@ -30,28 +30,23 @@ type reporter struct {
 	panics     *logLimit
 	incomplete *logLimit     // events
 	repairs    *logLimit     // of names: a program can make up names for ever
+	rejections *logLimit     // by namespace
 	lines      *rate.Limiter // about failures
 
 	mu       sync.Mutex
 	failures *lru.Cache // those that last, by requests
-	rejected *lru.Cache // the same for the verb single
 	losses   map[tracker.DropReason]losses
 }
 
 func newReporter(b *Broadcaster) reporter {
 	return reporter{
-		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), lines: newLineLimiter(),
-		failures: lru.New(schedule.MaxRemembered), rejected: lru.New(schedule.MaxRemembered), losses: make(map[tracker.DropReason]losses),
+		b: b, panics: newLogLimit(), incomplete: newLogLimit(), repairs: newLogLimit(), rejections: newLogLimit(), lines: newLineLimiter(),
+		failures: lru.New(schedule.MaxRemembered), losses: make(map[tracker.DropReason]losses),
 	}
 }
 
 // requests are those that probably fail together, because of a quota, a webhook, or a role.
 type requests struct{ namespace, verb string }
-
-// single is the verb of requests that fail because of the Event that they contain, whatever
-// their verb is. They say nothing about their namespace. That they end is not logged, also if a retry
-// passes: other Events of the namespace have passed all the time.
-const single = ""
 
 // failure is a time during which requests fail.
 type failure struct {
@@ -76,8 +71,9 @@ func (r *reporter) wrote(w *tracker.Write, result tracker.Response, err error) {
 		return
 	case result.Outcome == schedule.Denied:
 		details = hint(&w.Series.Key)
-	case result.Outcome == schedule.Refused && result.Never == "":
-		of.verb = single
+	case result.Outcome == schedule.Refused && result.Never == "" && r.rejections.allow(of.namespace, r.b.clock.Now()):
+		r.b.logger().Error(err, "Cannot write events, will try again", "namespace", of.namespace, "event", event)
+		return
 	case result.Outcome.Handled():
 		return // what the server responds to this Event says nothing about others
 	case result.Pause > 0:
@@ -96,17 +92,13 @@ func hint(key *series.Key) []any {
 
 // failed records that a request has failed. It logs the first one, and then one each logInterval.
 func (r *reporter) failed(of requests, err error, message string, details ...any) {
-	now, in := r.b.clock.Now(), r.failures
-	if of.verb == single {
-		in = r.rejected
-	}
+	now := r.b.clock.Now()
 	r.mu.Lock()
-	known, _ := in.Get(of)
-	f, isKnown := known.(failure)
-	if !isKnown {
+	known, _ := r.failures.Get(of)
+	f, _ := known.(failure)
+	if f.count++; f.count == 1 {
 		f.since = now
 	}
-	f.count++
 	isLogged := !now.Before(f.next) && r.lines.AllowN(now, 1)
 	if isLogged {
 		f.next = now.Add(logInterval)
@@ -114,7 +106,7 @@ func (r *reporter) failed(of requests, err error, message string, details ...any
 			f.err = err
 		}
 	}
-	in.Add(of, f)
+	r.failures.Add(of, f)
 	r.mu.Unlock()
 	if isLogged {
 		r.b.logger().Error(err, message, append(r.details(of, f, "since", f.since), details...)...)
@@ -133,11 +125,8 @@ func (r *reporter) works(of requests, message string) {
 }
 
 func (r *reporter) details(of requests, f failure, more ...any) []any {
-	details := []any{"namespace", of.namespace}
-	if of.verb != single {
-		details = append(details, "verb", of.verb)
-	}
-	return append(append(details, "failedRequests", f.count, "failing", r.failures.Len(), "waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting), more...)
+	return append([]any{"namespace", of.namespace, "verb", of.verb, "failedRequests", f.count, "failing", r.failures.Len(),
+		"waiting", r.b.tracker.Stats(r.b.clock.Now()).Waiting}, more...)
 }
 
 // losses are those of one reason that are not logged yet.
@@ -203,9 +192,8 @@ func (r *reporter) logLosses(logger klog.Logger, l *losses) {
 type logLimit struct {
 	all *rate.Limiter
 
-	mu         sync.Mutex
-	next       *lru.Cache // by kind: when the next line can be logged
-	suppressed int        // lines since the latest one
+	mu   sync.Mutex
+	next *lru.Cache // by kind: when the next line can be logged
 }
 
 func newLogLimit() *logLimit {
@@ -217,18 +205,15 @@ func newLineLimiter() *rate.Limiter {
 	return rate.NewLimiter(rate.Every(logInterval/tracker.MaxShown), tracker.MaxShown)
 }
 
-// allow reports whether a line of this kind may be logged now, and how many lines of all kinds
-// were suppressed since the latest one.
-func (l *logLimit) allow(kind string, now time.Time) (suppressed int, ok bool) {
+// allow reports whether a line of this kind may be logged now.
+func (l *logLimit) allow(kind string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if next, known := l.next.Get(kind); known && now.Before(next.(time.Time)) || !l.all.AllowN(now, 1) {
-		l.suppressed++
-		return 0, false
+		return false
 	}
 	l.next.Add(kind, now.Add(logInterval))
-	suppressed, l.suppressed = l.suppressed, 0
-	return suppressed, true
+	return true
 }
 
 // recoverAndLog recovers from a panic in code of the user, which must not stop the process or the
@@ -238,8 +223,7 @@ func (b *Broadcaster) recoverAndLog(what string) {
 	if r == nil {
 		return
 	}
-	if suppressed, ok := b.report.panics.allow(what, b.clock.Now()); ok {
-		b.logger().Error(nil, "Caught a panic", "in", what, "panic", eventtext.Panic(r), "suppressed", suppressed,
-			"stack", safelog.Verbatim(debug.Stack()))
+	if b.report.panics.allow(what, b.clock.Now()) {
+		b.logger().Error(nil, "Caught a panic", "in", what, "panic", eventtext.Panic(r), "stack", safelog.Verbatim(debug.Stack()))
 	}
 }

@@ -107,7 +107,7 @@ func TestRejectedEventsAreNotFailing(t *testing.T) {
 		w.server.script(always(statusError(422, 0)))
 		w.emit(0)
 		synctest.Wait()
-		assert.Len(t, w.logs.with("Cannot write events", `"failing"=0`), 1)
+		assert.Len(t, w.logs.with("Cannot write events", `"namespace"="ns" "event"=`), 1)
 		w.server.script(nil)
 		time.Sleep(time.Hour)
 		w.server.script(always(statusError(500, 0)))
@@ -172,26 +172,24 @@ func TestFailuresAreBounded(t *testing.T) {
 func TestLogLimit(t *testing.T) {
 	l := newLogLimit()
 	now := time.Unix(1e9, 0)
-	allow := func(kind string, at time.Duration, wantSuppressed int, want bool) {
+	allow := func(kind string, at time.Duration, want bool) {
 		t.Helper()
-		suppressed, ok := l.allow(kind, now.Add(at))
-		assert.Equal(t, want, ok)
-		assert.Equal(t, wantSuppressed, suppressed)
+		assert.Equal(t, want, l.allow(kind, now.Add(at)))
 	}
-	allow("a", 0, 0, true)
-	allow("a", time.Second, 0, false)
-	allow("b", time.Second, 1, true)
-	allow("a", logInterval-1, 0, false)
-	allow("a", logInterval, 1, true)
-	allow("a", 2*logInterval, 0, true)
+	allow("a", 0, true)
+	allow("a", time.Second, false)
+	allow("b", time.Second, true)
+	allow("a", logInterval-1, false)
+	allow("a", logInterval, true)
+	allow("a", 2*logInterval, true)
 
 	l = newLogLimit()
 	for i := range tracker.MaxShown {
-		allow(fmt.Sprint(i), 0, 0, true)
+		allow(fmt.Sprint(i), 0, true)
 	}
-	allow("another", 0, 0, false)
-	allow("another", logInterval/tracker.MaxShown, 1, true)
-	allow("one more", logInterval/tracker.MaxShown, 0, false)
+	allow("another", 0, false)
+	allow("another", logInterval/tracker.MaxShown, true)
+	allow("one more", logInterval/tracker.MaxShown, false)
 }
 
 // failIn fails requests in the given namespaces.
@@ -436,6 +434,5 @@ func TestEndlessBadNames(t *testing.T) {
 			time.Sleep(logInterval)
 		}
 		assert.Len(t, w.logs.with("Repaired a name"), rounds*tracker.MaxShown)
-		assert.Len(t, w.logs.with("Repaired a name", fmt.Sprintf(`"suppressed"=%d`, names-tracker.MaxShown)), rounds-1)
 	})
 }

@@ -1,3 +1,15 @@
+// Package schedule decides which of many items takes the next request to a server. Each namespace
+// is a client of its own: namespaces share the places for requests in flight, and nothing else. The
+// package knows nothing of what the requests contain.
+//
+//   - An item has an exponential back-off.
+//   - A namespace is sick while its latest request has failed, or takes long. Then it has few requests
+//     in flight. Of its retries, three in a row can fail, and then it has one in each interval. For
+//     how long the server asks, it has no requests.
+//   - A request that takes longer than [SlowAfter] leaves its place to another one.
+//   - Namespaces take turns. In a namespace, the earliest due goes first.
+//
+// All methods take O(log n), except Hurry, Failed, Backlog, and Sick.
 package schedule
 
 import (
@@ -31,8 +43,6 @@ type Item[T any] interface {
 type Slot[T any] struct {
 	Failures uint8   // requests in a row that have failed, at most 255
 	Last     Outcome // of the latest request; Written if it has not failed
-
-	First bool // the request in flight is the first one of its namespace
 
 	index   int32         // in the queue in, plus one
 	pending int32         // in namespace.pending, plus one; zero if nothing is to be written
@@ -194,7 +204,6 @@ func (s *Schedule[T]) Next(now time.Duration) (item T, ok bool) {
 	}
 	l := s.nextLane()
 	item = l.items.First()
-	item.Slot().First = l.turn == never
 	l.turn = now + 1
 	l.inFlight++
 	s.quick++
@@ -248,15 +257,16 @@ func (s *Schedule[T]) Cancel(item T, now time.Duration) {
 // item is idle then: the caller calls [Schedule.Ready], Wait or Remove.
 func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	n, wasSlow := s.land(item, now)
-	slot, delay := item.Slot(), a.Delay
+	slot := item.Slot()
 	n.answer(slot.kind(), a, wasSlow, now, s.jitter)
-	if a.Outcome.Passed() {
+	switch {
+	case a.Outcome.Passed():
 		slot.Failures, slot.Last = 0, Written
-	} else {
+	default:
 		slot.Failures, slot.Last = min(slot.Failures, math.MaxUint8-1)+1, a.Outcome
-		delay = cmp.Or(delay, a.Outcome.Delay(slot.Failures))
 	}
-	if slot.until = 0; delay > 0 {
+	slot.until = 0
+	if delay := cmp.Or(a.Delay, a.Outcome.Delay(slot.Failures)); delay > 0 {
 		slot.until = now + s.jitter(delay)
 	}
 	if left := s.patience - s.Waited(item, now); left > 0 {

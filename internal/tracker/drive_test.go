@@ -374,7 +374,7 @@ func (d *drive) judge() {
 	}
 	// If several processes write, the state can change back and forth until their next writes; evicted
 	// series are Unknown.
-	if w := d.w; w.opts.Scope == SameInstance && d.roomy && w.distinct == 0 && !d.isStorm() {
+	if w := d.w; !w.opts.Shared && d.roomy && w.distinct == 0 && !d.isStorm() {
 		for _, e := range d.emitters {
 			d.judgeState(e, refused[e.key])
 		}

@@ -55,7 +55,7 @@ func FuzzLook(f *testing.F) {
 	seedEvents(f)
 	f.Fuzz(func(t *testing.T, seed uint64, salt uint8, first, last int64, count int32, state, heartbeat, window, version string) {
 		rng := rand.New(rand.NewPCG(seed, 0))
-		tr, k, now := New(Options{Scope: Scope(seed % 2), Seed: 1}, start), testKey("a"), start
+		tr, k, now := New(Options{Shared: seed%2 == 1, Seed: 1}, start), testKey("a"), start
 		if seed%2 == 1 {
 			k.ReportingInstance = ""
 		}
@@ -127,7 +127,7 @@ func FuzzLook(f *testing.F) {
 func FuzzRestore(f *testing.F) {
 	seedEvents(f)
 	f.Fuzz(func(t *testing.T, seed uint64, salt uint8, first, last int64, count int32, state, heartbeat, window, version string) {
-		tr, k := New(Options{Scope: Scope(seed % 2), Seed: 1}, start), testKey("a")
+		tr, k := New(Options{Shared: seed%2 == 1, Seed: 1}, start), testKey("a")
 		event := anyEvent(k, salt, first, last, count, state, heartbeat, window, version)
 		found, err := series.FromEvent(event)
 		if err != nil {

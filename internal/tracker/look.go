@@ -30,7 +30,7 @@ func (r *rules) isOf(k *series.Key, event *eventsv1.Event, found *series.Series)
 	}
 	key := found.Key
 	key.Note = k.Note
-	if r.opts.Scope == SameController {
+	if r.opts.Shared {
 		key.ReportingInstance = ""
 	}
 	return key == *k

@@ -71,7 +71,7 @@ func (t *table) takesNote(e *Entry, at time.Duration) bool {
 // tells whether the note is part of the key. ok is false if the name belongs to another key.
 func (r *rules) keyOf(found *series.Series) (key series.Key, salt int, ok bool) {
 	key = found.Key
-	if r.opts.Scope == SameController {
+	if r.opts.Shared {
 		key.ReportingInstance = ""
 	}
 	for _, key.Note = range []string{"", found.Note, series.CombinedPrefix} {

@@ -10,21 +10,10 @@ import (
 	"github.com/eventseries/eventseries/series"
 )
 
-// Scope says whose series a process continues.
-type Scope uint8
-
-const (
-	// SameInstance continues the series of the same reportingInstance.
-	SameInstance Scope = iota
-	// SameController continues the series of every process of the controller. The
-	// keys of such a tracker have no ReportingInstance.
-	SameController
-)
-
 // Options of a [Tracker]. The zero value stands for the defaults. Package events documents and
 // validates them.
 type Options struct {
-	Scope             Scope         // if zero, SameInstance
+	Shared            bool          // continue the series of every process of the controller; their keys have no ReportingInstance
 	FinishAfter       time.Duration // if zero, 6 minutes
 	MaxWindow         time.Duration // if zero, 36 minutes; at least FinishAfter
 	HeartbeatInterval time.Duration // if zero, half of EventTTL
@@ -33,8 +22,6 @@ type Options struct {
 	Capacity          int           // if zero, 65536
 	ClusterNamespace  string        // if empty, "kube-system"
 	Workers           int           // requests in flight that take at most 100 ms; if zero, no limit
-
-	Tallies int // combinations that Tracker.Tallies counts by themselves
 
 	// Seed is what is random in a tracker follows from, so that a test can repeat a history. If
 	// zero, it differs in each tracker.

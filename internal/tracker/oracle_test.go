@@ -98,11 +98,11 @@ func newHistory(t *testing.T, seed uint64, rng *rand.Rand, leaders int) *history
 		opts.Capacity, h.keys = 100, h.keys[:2]
 	}
 	if leaders > 1 {
-		opts.Scope = SameController
+		opts.Shared = true
 	}
 	distinct := max(rng.IntN(9)-5, 0)
 	remote := newServer(t)
-	remote.versionless = opts.Scope == SameInstance && rng.IntN(3) == 0
+	remote.versionless = !opts.Shared && rng.IntN(3) == 0
 	remote.mark = 500 * time.Microsecond
 	for i := range leaders {
 		opts.Seed = uint64(markRange) + uint64(i)
@@ -122,7 +122,7 @@ func newHistory(t *testing.T, seed uint64, rng *rand.Rand, leaders int) *history
 
 // drawOptions returns options that Options.Validate of package events accepts.
 func drawOptions(rng *rand.Rand) Options {
-	o := Options{Capacity: 1 + rng.IntN(5), Scope: oneOf(rng, SameInstance, SameController)}
+	o := Options{Capacity: 1 + rng.IntN(5), Shared: oneOf(rng, false, true)}
 	if rng.IntN(2) == 0 {
 		o.FinishAfter = between(rng, time.Second, time.Hour)
 	}
@@ -319,7 +319,7 @@ func (h *history) meddle() {
 		h.do("change %s %s", ev.key, oneOf(h.rng, slices.Sorted(maps.Keys(fakeapi.Fields))...))
 		return
 	}
-	if h.w.opts.Scope != SameController {
+	if !h.w.opts.Shared {
 		return
 	}
 	n, state := 1+h.rng.IntN(5), oneOf(h.rng, series.Ongoing, series.Ongoing, series.Ongoing, series.Finished)
@@ -387,7 +387,7 @@ func (h *history) drain() {
 func TestNeverFinishedWhileOneEmits(t *testing.T) {
 	for seed := range workload.Seeds(200) {
 		rng := rand.New(rand.NewPCG(seed, 2))
-		opts := Options{Scope: oneOf(rng, SameInstance, SameController)}
+		opts := Options{Shared: oneOf(rng, false, true)}
 		remote := newServer(t)
 		var worlds []*world
 		for i := range 2 + rng.IntN(2) {

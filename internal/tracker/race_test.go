@@ -110,7 +110,7 @@ func TestConcurrentUse(t *testing.T) {
 	h := &hammer{
 		// Series end soon by this clock, and there is not enough room for the keys, so they end and
 		// make room all the time.
-		tracker: New(Options{Capacity: 8, FinishAfter: 40 * time.Millisecond, HeartbeatInterval: 20 * time.Millisecond, Tallies: 5}, start),
+		tracker: New(Options{Capacity: 8, FinishAfter: 40 * time.Millisecond, HeartbeatInterval: 20 * time.Millisecond}, start),
 		remote:  newServer(t),
 	}
 	var emitting, others sync.WaitGroup

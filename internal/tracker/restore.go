@@ -26,16 +26,9 @@ func (t *Tracker) Restore(found *series.Series, now time.Time) (restored bool, d
 	if !ok || found.Namespace != t.namespace(&key) || !isPossible(found, now) || t.sealed != "" {
 		return false, nil
 	}
-	p := t.known[key.Regarding.Namespace]
-	p.existsUntil = t.offset(now) + t.opts.EventTTL
-	remember(t.known, key.Regarding.Namespace, p)
 	hash := hashOf(t.seed, &key)
-	if e := t.find(hash, &key); e != nil {
-		if !e.isNew() || t.sched.InFlight(e) || salt != int(e.salt) || e.isFirst(found.First) { // it is gone
-			return false, nil
-		}
-		t.update(e, now, func(s *step) { e.merge(s, found) })
-		return true, t.dropped()
+	if t.find(hash, &key) != nil {
+		return false, nil
 	}
 	if found.State != series.Ongoing && now.Sub(found.Last) >= t.opts.MaxWindow || found.State.Closed() || t.size >= t.opts.Capacity/2 {
 		return false, nil

@@ -268,7 +268,7 @@ func newWorldWith(t *testing.T, words []string) *world {
 		require.NoError(t, flags.Parse([]string{"-" + word}))
 	}
 	if *share {
-		opts.Scope = SameController
+		opts.Shared = true
 	}
 	w := newWorld(t, opts, newServer(t))
 	w.distinct = *distinct

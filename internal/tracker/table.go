@@ -79,18 +79,19 @@ func (t *table) remove(e *Entry) {
 	k := e.Key()
 	hash := hashOf(t.seed, &k)
 	t.size--
-	switch before := t.entries[hash]; {
-	case before != e:
-		for before.next != e {
-			before = before.next
-		}
-		before.next = e.next
-	case e.next == nil:
+	t.entries[hash] = t.entries[hash].without(e)
+	if t.entries[hash] == nil {
 		delete(t.entries, hash)
-	default:
-		t.entries[hash] = e.next
 	}
-	e.next = nil
+}
+
+// without returns the entries with the hash of first, which is the first one, without e.
+func (first *Entry) without(e *Entry) *Entry {
+	if first != e {
+		first.next = first.next.without(e)
+		return first
+	}
+	return e.next
 }
 
 // all returns the entries in an order that follows from what has happened.
@@ -235,7 +236,7 @@ func (t *table) start(e *Entry, now time.Time) *Write {
 		kind = FlushCount
 	}
 	w := e.write(&s, kind, &k)
-	w.Retries, w.First, w.Waited = e.slot.Failures > 0, e.slot.First, t.sched.Waited(e, s.at)
+	w.Retries, w.Waited = e.slot.Failures > 0, t.sched.Waited(e, s.at)
 	return w
 }
 
@@ -273,9 +274,7 @@ func (t *table) hear(w *Write, r *Response, at time.Duration) {
 	if r.Outcome == schedule.Written || r.Never == DropNamespaceTerminating {
 		p.existsUntil = at + t.opts.EventTTL
 	}
-	if p != (knowledge{}) {
-		remember(t.known, namespace, p)
-	}
+	remember(t.known, namespace, p)
 }
 
 // isAway reports whether requests have failed for so long, without an answer to any, that it is an

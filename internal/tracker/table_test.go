@@ -146,7 +146,8 @@ func TestNoteOf(t *testing.T) {
 // decreases, and the sum is exact.
 func TestTalliesOfAMillionReasons(t *testing.T) {
 	const limit, reasons = 100, 1_000_000
-	tr := New(Options{Tallies: limit, Capacity: 10}, start)
+	tr := New(Options{Capacity: 10}, start)
+	tr.tallies.limit = limit
 	k := testKey("W")
 	before, counted := map[TallyKey]uint64{}, uint64(0)
 	for i := range reasons {
@@ -321,7 +322,7 @@ func TestEntriesKeepCopies(t *testing.T) {
 		"annotation": func(_ *series.Key, o *Occurrence, part string) { o.Annotations = map[string]string{part[:5]: part} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			tr := New(Options{Tallies: 10}, start)
+			tr := New(Options{}, start)
 			before := heap()
 			for i := range n {
 				long := strings.Repeat(fmt.Sprintf("%-20d", i), 50_000) // 1 MB

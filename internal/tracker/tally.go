@@ -21,6 +21,9 @@ type Tally struct {
 // Other stands for all values without a row of their own.
 const Other = "other"
 
+// maxTallies is the number of combinations with rows of their own. A controller has some dozens.
+const maxTallies = 200
+
 // tallies count occurrences by controller, type, and reason. The first combinations get rows; later
 // ones count in a row of all others of their type. A row never disappears, and its count never
 // decreases: it is a counter in a database of time series.

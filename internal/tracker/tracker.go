@@ -56,7 +56,7 @@ func New(opts Options, now time.Time) *Tracker {
 	t.flushes = make(flushes)
 	t.known = make(map[string]knowledge)
 	t.lost = make(map[DropReason]uint64)
-	t.tallies = tallies{limit: t.opts.Tallies, rows: make(map[TallyKey]*Tally)}
+	t.tallies = tallies{limit: maxTallies, rows: make(map[TallyKey]*Tally)}
 	return t
 }
 
@@ -210,7 +210,7 @@ func (t *Tracker) Reject(k *series.Key, o Occurrence, reason DropReason) []Drop 
 }
 
 // Tallies returns the occurrences and the Ongoing series by controller, type, and reason. The first
-// Options.Tallies combinations have rows of their own. limited reports whether others have none.
+// combinations have rows of their own. limited reports whether others have none.
 func (t *Tracker) Tallies() (rows []Tally, limited bool) {
 	t.lock()
 	defer t.mu.Unlock()

@@ -775,7 +775,7 @@ func TestWallClockJumpsWithoutNews(t *testing.T) {
 // occurrence counts once: an Event of one has no other time than the first.
 func TestWallClockJumpsBeforeALostCreate(t *testing.T) {
 	now := time.Now()
-	tr, k := New(Options{Scope: SameController}, now), testKey("a")
+	tr, k := New(Options{Shared: true}, now), testKey("a")
 	e := observe(t, tr, k, now, Occurrence{Instance: "controller-0"})
 	now = wallclock.Set(now, time.Hour)
 	w := send(t, tr, now, Create)
@@ -875,7 +875,6 @@ func TestPlacesAreBounded(t *testing.T) {
 	for i := range schedule.MaxRemembered {
 		remember(tr.known, fmt.Sprint(i), knowledge{permits: true})
 	}
-	tr.hear(w, &Response{Outcome: schedule.Denied}, 0)
 	remember(tr.known, "0", knowledge{permits: true})
 	assert.Len(t, tr.known, schedule.MaxRemembered)
 	tr.hear(w, &Response{Outcome: schedule.Gone}, 0)
@@ -928,7 +927,7 @@ func TestLateWriteOfThePreviousProcess(t *testing.T) {
 // not go back, and tell by which process they were written.
 func TestMarks(t *testing.T) {
 	for seed := range uint64(20) {
-		tr, k := New(Options{Scope: SameController, Seed: seed + 1}, start), testKey("a")
+		tr, k := New(Options{Shared: true, Seed: seed + 1}, start), testKey("a")
 		last := time.Time{}
 		for i := range 20 {
 			now := start.Add(time.Duration(i) * 700 * time.Microsecond)

@@ -124,7 +124,7 @@ func (w *world) begun(now time.Duration) {
 func (w *world) key(name string) (k *series.Key, instance string) {
 	k = testKey(name)
 	instance = k.ReportingInstance
-	if w.opts.Scope == SameController {
+	if w.opts.Shared {
 		k.ReportingInstance = ""
 		instance = fmt.Sprintf("controller-%d", w.lives)
 	}

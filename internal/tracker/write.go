@@ -36,8 +36,6 @@ type Write struct {
 	Series series.Series
 	// Retries reports whether the latest request for the series has failed.
 	Retries bool
-	// First reports whether the namespace has had no request before.
-	First bool
 	// Waited is for how long there was something to write when Next returned the write.
 	Waited time.Duration
 
@@ -173,7 +171,7 @@ func (e *Entry) lastWall(s *step) int64 {
 
 // isShared reports whether other processes write to the Event of e, or have begun it.
 func (e *Entry) isShared(r *rules) bool {
-	return r.opts.Scope == SameController || e.first < r.epoch.UnixMicro()
+	return r.opts.Shared || e.first < r.epoch.UnixMicro()
 }
 
 // markRange is the number of microseconds that can name a process.
