@@ -198,6 +198,9 @@ func (h *history) checkNone(full map[*item]bool) {
 func (h *history) respond(it *modelItem, r Answer) {
 	n := h.s.namespaces[it.namespace]
 	before, failures := int(it.slot.Failures), n.failures
+	if r.Outcome.Handled() != it.slot.Last.Handled() {
+		before = 0
+	}
 	h.s.Done(it.item, r, h.now)
 	it.place = idle
 	switch r.Outcome {

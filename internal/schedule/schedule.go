@@ -41,7 +41,7 @@ type Item[T any] interface {
 // Slot is where an item is in a [Schedule], and its failures, which only the Schedule
 // changes. The zero value means that the item is idle and has not failed.
 type Slot[T any] struct {
-	Failures uint8   // requests in a row that have failed, at most 255
+	Failures uint8   // requests in a row that have failed, and were handled like the latest, or were not; at most 255
 	Last     Outcome // of the latest request; Written if it has not failed
 
 	index   int32         // in the queue in, plus one
@@ -262,6 +262,8 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	switch {
 	case a.Outcome.Passed():
 		slot.Failures, slot.Last = 0, Written
+	case a.Outcome.Handled() != slot.Last.Handled(): // such as a server that starts, and denies requests until it knows the roles
+		slot.Failures, slot.Last = 1, a.Outcome
 	default:
 		slot.Failures, slot.Last = min(slot.Failures, math.MaxUint8-1)+1, a.Outcome
 	}
