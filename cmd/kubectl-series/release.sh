@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # release.sh VERSION DIRECTORY [OS/ARCH...] builds the archives of a release, their
-# checksums, and the manifest for krew. The same commit and the same version of Go create
-# the same bytes. It needs GNU tar, or gtar.
+# checksums, and the manifest for krew. With GOWORK=off, the same commit and the same versions
+# of Go, tar, and gzip create the same bytes. It needs GNU tar, or gtar.
 set -euo pipefail
 
 version=$1
