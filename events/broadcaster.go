@@ -66,7 +66,8 @@ type Broadcaster struct {
 func NewBroadcaster(sink EventSink) *Broadcaster { return newBroadcaster(sink, Options{}) }
 
 // New returns a broadcaster that writes to sink once it is started. It starts no goroutine before. If
-// sink is nil, or options are invalid, it returns an error that names each of them, with its value.
+// options are invalid, it returns an error that names each of them, with its value. It also returns an error if
+// sink is nil.
 func New(sink EventSink, opts Options) (*Broadcaster, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err

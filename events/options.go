@@ -68,7 +68,7 @@ type Options struct {
 	// second. If zero, 1 hour.
 	EventTTL time.Duration
 
-	// HeartbeatInterval is the time between two writes of an ongoing series. It must be shorter
+	// HeartbeatInterval is the usual time between two writes of a fast loop. It must be shorter
 	// than EventTTL. If zero, half of EventTTL.
 	//
 	// A heartbeat keeps the server from deleting the Event, so the interval should be half of
@@ -126,21 +126,22 @@ type Options struct {
 	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5, at most
 	// 32. Those that take longer than 100 milliseconds do not count.
 	//
-	// Shutdown ignores QPS, because what it has no time for is lost. It has up to 32 requests at a time.
+	// Shutdown ignores QPS, because what it has no time for is lost. It has up to 32 requests at a time, without
+	// slower ones.
 	QPS float32
 
-	// Burst is the number of requests that can be made at once after a quiet time, as in rest.Config.
+	// Burst is the number of requests after a quiet time that QPS does not delay, as in rest.Config.
 	// If zero, twice QPS.
 	Burst int
 
-	// ShutdownTimeout limits [Broadcaster.Shutdown], and the writing after the end of the context
-	// with which the broadcaster was started. If zero, 10 seconds.
+	// ShutdownTimeout limits [Broadcaster.Shutdown]. After the end of its context, a broadcaster shuts
+	// down this much later. If zero, 10 seconds.
 	//
 	// Adapt it to the Pod's terminationGracePeriodSeconds. [Broadcaster.ShutdownWithContext] has a
 	// limit of its own.
 	ShutdownTimeout time.Duration
 
-	// OnDrop is called with every loss, one after the other. If nil, none.
+	// OnDrop is called with losses, one after the other. If nil, none.
 	//
 	// It delays no event: losses wait for it, up to 131,072, or twice Capacity if that is more, and
 	// others are counted only. It must not emit events through this broadcaster, because those can be

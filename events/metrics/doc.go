@@ -17,10 +17,10 @@
 //   - Names, units and labels follow https://prometheus.io/docs/practices/naming and the
 //     instrumentation guidelines of Kubernetes.
 //   - Of what callers of the recorder pass, labels contain only the namespaces in which requests fail, are
-//     denied, slow, or paused: at most 10 at a time. A broadcaster has fewer than 200 time series, no
-//     matter how many events there are.
-//   - With [Options].ByReason, labels contain reasons, too. In the life of a process, these metrics
-//     have at most 406 time series: for 200 reasons, and for all others together. Their sums
+//     denied, slow, or paused: at most 10 at a time. Without [Options].ByReason, a broadcaster has
+//     fewer than 200 time series at a time, no matter how many events there are.
+//   - With [Options].ByReason, labels contain types and reasons, too. In the life of a broadcaster, these
+//     metrics have at most 406 time series: for 200 reasons, and for all others together. Their sums
 //     are exact.
 //   - Counters of drops exist from the start, with the value 0, so that Prometheus sees
 //     the first drop as an increase.
