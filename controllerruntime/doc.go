@@ -24,7 +24,7 @@
 //     the cluster of the lease, as in controller-runtime. The recorders of
 //     GetEventRecorder also have AnnotatedEventf, with every version of
 //     controller-runtime.
-//   - The broadcaster accepts and writes events until all reconcilers have returned. Then
+//   - The broadcaster accepts and writes events while the manager waits for reconcilers. Then
 //     Start waits for the last writes, at most for events.Options.ShutdownTimeout, and for
 //     Options.GracefulShutdownTimeout if that is set. The program need not call Shutdown,
 //     and may call os.Exit after Start. No goroutine remains.

@@ -42,8 +42,9 @@
 //     and the retries of the client, as with compat.CoreSink. Otherwise the broadcaster
 //     calls Create and Patch.
 //   - The broadcaster writes events that are emitted before StartRecordingToSink.
-//   - Without Shutdown, the server knows at least half of the occurrences of a steady loop:
-//     the first heartbeat comes after one second, and the intervals double up to 5 minutes.
+//   - Without Shutdown, the server knows about half of the occurrences of a steady loop, or more,
+//     once the loop has run for some seconds: the first heartbeat comes after one second, and
+//     the intervals double up to 5 minutes.
 //   - involvedObject (without resourceVersion), type, reason, message, source, count,
 //     firstTimestamp, lastTimestamp and the namespace of an Event are those that client-go
 //     would write.
