@@ -8,9 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// floor is the minimum that any recorder must do for an occurrence: read the time, hash
-// the strings of the key, find an entry in a map under a lock, and add one. Like a recorder,
-// it calls the methods of the object for its namespace, name and UID.
+// floor is a counter of occurrences: it reads the time, hashes the strings of the key, finds an
+// entry in a map under a lock, and adds one. Like a recorder, it calls the methods of the object for its namespace, name and UID.
 type floor struct {
 	mu     sync.Mutex
 	counts map[floorKey]*floorEntry

@@ -149,7 +149,7 @@ func newOurs(to events.EventSink, opts events.Options) *ours {
 
 // startOurs starts a recorder of a controller.
 func startOurs(to events.EventSink, controller string, opts events.Options) *ours {
-	opts.ShutdownTimeout = time.Second // no measurement includes the shutdown
+	opts.ShutdownTimeout = time.Second // sinks respond at once
 	b, err := events.New(to, opts)
 	must(err)
 	must(b.StartRecordingToSinkWithContext(klog.NewContext(context.Background(), logr.Discard())))

@@ -124,7 +124,7 @@ func aboutContainer(i int) *corev1.ObjectReference {
 	return about
 }
 
-// rollouts replaces a tenth of all Pods in half an hour: Deployments of 50 Pods, each Pod in
+// rollouts replaces a tenth of all Pods in about half an hour: Deployments of 50 Pods, each Pod in
 // a step of its own, every two seconds.
 func (f *fleet) rollouts() {
 	const size = 50
@@ -192,7 +192,8 @@ func (f *fleet) cronJobs() {
 	}
 }
 
-// failures has 200 controllers retry 50 objects each with the back-off of workqueue, from a
+// failures has 200 controllers retry 50 objects each, or one in a small cluster, with a back-off like
+// that of workqueue, from a
 // minute in which something that all need breaks.
 func (f *fleet) failures() {
 	const controllers = 200
@@ -206,7 +207,7 @@ func (f *fleet) failures() {
 	}
 }
 
-// zone fails a third of all nodes. Their Pods are evicted after five minutes, and start on
+// zone fails a third of all nodes. Their Pods are evicted after 5 to 15 minutes, and start on
 // other nodes.
 func (f *fleet) zone() {
 	const reporter = "node-controller"
