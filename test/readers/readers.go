@@ -135,10 +135,7 @@ var readers = []reader{
 		at := firstOf(s.LastTimestamp.Time, s.EventTime.Time)
 		return at, s.Count, s.isNew() && s.now.Sub(at) <= 5*time.Second
 	}},
-	{"k8s-event-logger", "max-rocket-internet/k8s-event-logger 06fdac8; whole Events", true, func(s sight) (time.Time, int32, bool) {
-		at, count, _ := seriesFirst(s)
-		return at, count, s.isNew()
-	}},
+	{"k8s-event-logger", "max-rocket-internet/k8s-event-logger 3f2c702, main.go; whole Events, through each group", true, seriesFirst},
 }
 
 // count returns the count of a reader that passes the whole Event on.
