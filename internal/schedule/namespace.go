@@ -64,8 +64,8 @@ func (s *Schedule[T]) isSick(n *namespace[T]) bool {
 	return n.failures > 0 || n.isSlow() && !s.hurried
 }
 
-// isFull reports whether no more requests of l can be in flight. A sick namespace has at most two, of
-// which at most one is a retry, so that a new item does not wait for it.
+// isFull reports whether no more requests of l can be in flight. A sick namespace gets none while
+// two are in flight, and no retry while another one is, so that a new item does not wait for it.
 func (s *Schedule[T]) isFull(l *lane[T]) bool {
 	return s.isSick(l.namespace) && (l.namespace.inFlight() >= int(kinds) || l.kind == tried && l.inFlight > 0)
 }
