@@ -80,9 +80,9 @@ type Options struct {
 	// following one is twice the previous one, up to HeartbeatInterval. If zero,
 	// HeartbeatInterval.
 	//
-	// With one second, the count on the server is never older than half of the time that this
-	// process has emitted the series, even if it is killed, for about twelve additional writes
-	// in the first half hour. Early heartbeats without news are skipped.
+	// With one second, the count on the server is, after some seconds, never older than half of the
+	// time that this process has emitted the series, even if it is killed, for about twelve additional
+	// writes in the first half hour. Early heartbeats without news are skipped.
 	FirstHeartbeat time.Duration
 
 	// FinishAfter is the shortest quiet window: a fast loop that has been quiet for this long is

@@ -263,8 +263,8 @@ func window(i *query.Item) string {
 	}
 }
 
-// lastWrite returns when the Event was written last, or zero if it has no managedFields: the
-// recorder clears them. The last write to a finished series is the one that finished it.
+// lastWrite returns when the Event was written last, or zero if it has no managedFields.
+// The last write to a finished series is the one that finished it.
 func lastWrite(i *query.Item) time.Time {
 	var last time.Time
 	for _, m := range i.Event.ManagedFields {
