@@ -9,14 +9,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// DistinctNotes is how many messages get an Event of their own by default if the
-// events differ in nothing else. Legacy callers put into the message what they would
-// otherwise pass as the related object.
+// DistinctNotes is how many messages get an Event of their own by default if the events differ in nothing
+// else. Legacy callers put into the message what they would otherwise pass as the related object.
 const DistinctNotes = 10
 
-// Action returns the action of an event about regarding with the given reason. "" means
-// the reason. A recorder calls it for every occurrence, possibly concurrently, so it
-// should be fast.
+// Action returns the action of an event about regarding with the given reason. "" means the reason. A
+// recorder calls it for every occurrence, possibly concurrently, so it should be fast.
 type Action func(regarding runtime.Object, reason string) string
 
 // Recorder is a [record.EventRecorderLogger] that emits its events to a recorder of
