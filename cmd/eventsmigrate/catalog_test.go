@@ -28,6 +28,33 @@ func TestCatalog(t *testing.T) {
 	}
 }
 
+// The events of an imported package are in the catalogue, also if the package is in a vendor directory.
+func TestCatalogOfAVendoredPackage(t *testing.T) {
+	t.Parallel()
+	dir := copyStubs(t)
+	for name, text := range map[string]string{
+		"library/go.mod": "module example.com/library\n\ngo 1.26.0\n\nrequire k8s.io/client-go v0.0.0\n",
+		"library/library.go": "package library\n\nimport (\n\t\"fmt\"\n\n\t\"k8s.io/client-go/tools/record\"\n)\n\n" +
+			"func Emit(r record.EventRecorder) {\n\tr.Event(nil, \"Normal\", \"Imported\", fmt.Sprint(1))\n}\n",
+		"program/main.go": "package main\n\nimport \"example.com/library\"\n\nfunc main() { library.Emit(nil) }\n",
+	} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o777))
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o666))
+	}
+	for _, args := range [][]string{
+		{"mod", "edit", "-require=example.com/library@v0.0.0", "-replace=example.com/library=./library"}, {"mod", "vendor"},
+	} {
+		out, code := start(t, dir, "go", args...)
+		require.Zero(t, code, out)
+	}
+	programs, packages, err := driver.LoadProgram(driver.Config{Dir: dir, Patterns: []string{"./program"}})
+	require.NoError(t, err)
+	c, _ := catalog.New(programs, packages, false)
+	got, err := renderers["json"](c)
+	require.NoError(t, err)
+	assert.Contains(t, string(got), `"Imported"`)
+}
+
 // What a program emits through interfaces, copies of functions, and the like is in the
 // catalogue, or listed as open. The program names each of its reasons as it expects.
 func TestCatalogOfIndirectCalls(t *testing.T) {

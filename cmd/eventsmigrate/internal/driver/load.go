@@ -99,10 +99,10 @@ func (l *loader) parse(fset *token.FileSet, name string, src []byte) (*ast.File,
 	return parser.ParseFile(fset, name, src, parser.ParseComments|parser.AllErrors)
 }
 
-// whole reports whether a load needs all of a file: it is below one of the directories.
+// whole reports whether a load needs all of a file: it is below one of the directories, and not in a vendor directory there.
 func (l *loader) whole(name string) bool {
-	return !strings.Contains(filepath.ToSlash(name), "/vendor/") && slices.ContainsFunc(l.dirs, func(dir string) bool {
-		return strings.HasPrefix(name, dir+string(filepath.Separator))
+	return slices.ContainsFunc(l.dirs, func(dir string) bool {
+		return strings.HasPrefix(name, dir+string(filepath.Separator)) && !strings.Contains(filepath.ToSlash(name[len(dir):]), "/vendor/")
 	})
 }
 
