@@ -30,7 +30,7 @@ type filters struct {
 func (f *filters) addTo(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Select series of all namespaces")
 	flags.StringSliceVar(&f.controllers, "controller", nil, "Select series that one of these controllers reported")
-	flags.StringSliceVar(&f.instances, "instance", nil, "Select series that one of these instances of a controller reported, such as kubelet-worker-3, or its host, such as worker-3")
+	flags.StringSliceVar(&f.instances, "instance", nil, "Select series that one of these instances of a controller reported, such as kube-proxy-worker-3, or its host, such as worker-3")
 	flags.StringSliceVar(&f.nodes, "node", nil, "Select series that one of these Nodes reported, or that are about it")
 	flags.StringSliceVar(&f.reasons, "reason", nil, "Select series with one of these reasons")
 	flags.StringSliceVar(&f.actions, "action", nil, "Select series with one of these actions")
