@@ -35,7 +35,7 @@ func jitter(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) 
 //
 // docs/operations.md shows the first paragraph of each comment, and the default.
 type Options struct {
-	// ReportingInstance names this process in its Events. Set it to the name of the Pod if
+	// ReportingInstance names this process in new Events. Set it to the name of the Pod if
 	// several processes of one controller run on a host. If empty, the name of the reporting
 	// controller and the host name, as in client-go.
 	ReportingInstance string
