@@ -162,8 +162,9 @@ func errorOf(result restclient.Result) error {
 	}
 	response := header.Status()
 	status.ErrStatus.Code = cmp.Or(status.ErrStatus.Code, response.Code)
-	if response.Details != nil && response.Details.RetryAfterSeconds > 0 {
-		status.ErrStatus.Details = response.Details
+	if d := response.Details; d != nil && d.RetryAfterSeconds > 0 {
+		status.ErrStatus.Details = cmp.Or(status.ErrStatus.Details, &metav1.StatusDetails{})
+		status.ErrStatus.Details.RetryAfterSeconds = d.RetryAfterSeconds
 	}
 	return err
 }

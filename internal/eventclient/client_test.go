@@ -299,6 +299,8 @@ func TestPushBack(t *testing.T) {
 		"Status without a code":     {"30", `"message":"busy"`, 429, 30},
 		"503":                       {"30", `"code":503`, 503, 30},
 		"neither":                   {"", `"code":429`, 429, 0},
+		"a conflict":                {"30", `"code":409,"reason":"AlreadyExists"`, 409, 30},
+		"a namespace that ends":     {"30", `"code":403,"reason":"Forbidden","details":{"causes":[{"reason":"NamespaceTerminating"}]}`, 403, 30},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tr := &eventclienttest.Transport{Code: tt.code, Header: http.Header{"Retry-After": {tt.retryAfter}}}
@@ -315,6 +317,9 @@ func TestPushBack(t *testing.T) {
 					seconds = int(details.RetryAfterSeconds)
 				}
 				assert.InDelta(t, tt.want, seconds, 60*float64(tt.want/3600))
+				if status.Status().Reason != "" && tt.code != 429 {
+					assert.False(t, apierrors.IsUnexpectedServerError(err), "a header does not change what the body means")
+				}
 			}
 			events := coreEvents(t, tr)
 			write(t, events, func(_ *corev1.Event, err error) { check(err) })
