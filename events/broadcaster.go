@@ -231,14 +231,14 @@ func (b *Broadcaster) Shutdown() {
 }
 
 // ShutdownWithContext ends the intake, writes what the server does not know yet, including the current
-// counts of ongoing series, and stops. It ends earlier if nothing but retries is left, and all fail for 1.5 seconds. What is
-// left, and what is emitted later, is logged, and counted in [Stats].Dropped.
+// counts of ongoing series, and stops. It ends earlier if nothing but retries is left, and the server
+// handles no request for 1.5 seconds. What is left, and what is emitted later, is logged, and counted in
+// [Stats].Dropped.
 //
 // It returns at the deadline of ctx, or 3 seconds after ctx is canceled, at the latest; without a deadline,
-// when the sink and the handlers have returned. Requests are cut
-// off before the deadline, by a tenth of the time and at most 1.5 seconds, so that they can return. If
-// series are left, the error has their number, and why: it matches the error of ctx if that was too
-// short.
+// when the sink and the handlers have returned. Requests are cut off before the deadline, by a tenth of the
+// time and at most 1.5 seconds, so that they can return. If series are left, the error has their number,
+// and why: it matches the error of ctx if that was too short.
 //
 // A further call waits for the first one, until ctx ends, and returns the error of that one.
 func (b *Broadcaster) ShutdownWithContext(ctx context.Context) error {
@@ -317,7 +317,11 @@ func (b *Broadcaster) finish(ctx context.Context, logger klog.Logger, d *dispatc
 		flushing, stop = context.WithDeadline(flushing, deadline.Add(-grace))
 		defer stop()
 	}
-	d.beginShutdown(cancel)
+	d.mu.Lock()
+	d.failing, d.giveUp = time.Time{}, cancel
+	d.mu.Unlock()
+	d.hurry.Store(true)
+	b.tracker.Hurry(b.clock.Now())
 	if err := b.Flush(flushing); err != nil {
 		logger.Error(err, "Events were left when the broadcaster was shut down")
 		cause = errors.Unwrap(err)

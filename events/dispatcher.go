@@ -50,7 +50,7 @@ type dispatcher struct {
 
 	mu      sync.Mutex              // guards the limiter, the choice of the next write, and what follows
 	tokenAt time.Time               // when the limiter permits the next request
-	failing time.Time               // since when there were retries only, and all have failed; zero if not so
+	failing time.Time               // since when the server has handled no request; zero if it has handled the latest
 	giveUp  context.CancelCauseFunc // ends the writing of a shutdown; nil before
 }
 
@@ -178,11 +178,11 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error,
 	drops := b.tracker.Apply(w, result, answered)
 	d.mu.Lock()
 	switch {
-	case result.Outcome.Handled() || !w.Retries:
+	case result.Outcome.Handled():
 		d.failing = time.Time{}
 	case d.failing.IsZero():
 		d.failing = answered
-	case d.giveUp != nil && answered.Sub(d.failing) >= hopeless:
+	case d.giveUp != nil && began.Sub(d.failing) >= hopeless && b.tracker.Stats(answered).Hopeful == 0:
 		d.giveUp(errHopeless)
 	}
 	d.mu.Unlock()
@@ -195,17 +195,8 @@ func (d *dispatcher) apply(w *tracker.Write, result tracker.Response, err error,
 // errHopeless is why a shutdown ends early.
 var errHopeless = errors.New("the server handles nothing any more")
 
-// hopeless is for how long the retries of a shutdown fail until it ends.
+// hopeless is for how long a shutdown tries again what fails, if nothing else is left.
 const hopeless = 1500 * time.Millisecond
-
-// beginShutdown makes the requests of a shutdown possible. If they fail for long, it calls giveUp.
-func (d *dispatcher) beginShutdown(giveUp context.CancelCauseFunc) {
-	d.mu.Lock()
-	d.failing, d.giveUp = time.Time{}, giveUp
-	d.mu.Unlock()
-	d.hurry.Store(true)
-	d.b.tracker.Hurry(d.b.clock.Now())
-}
 
 func (d *dispatcher) send(ctx context.Context, w *tracker.Write) (tracker.Response, error) {
 	var stored *eventsv1.Event

@@ -164,11 +164,11 @@ func (l *lists) make(d *dispatcher, of *list) (more bool) {
 	case result.Outcome == schedule.Denied:
 		l.b.logger().V(2).Info("Missing permission to list events. Series of earlier processes are found by name",
 			"reportingController", of.controller, "namespace", of.namespace, "err", err)
+	case result.Outcome.Handled() && !result.MayBeStored: // such as a page whose token has expired
+		l.b.logger().Error(err, "Cannot list events", "reportingController", of.controller, "namespace", of.namespace)
+		return false
 	default:
 		report.failed(asked, err, "Cannot list events, will try again", "reportingController", of.controller)
-		if result.Outcome.Handled() && !result.MayBeStored {
-			return false // the server does not support it, or has taken so long that the token of the page has expired
-		}
 	}
 	of.failures++
 	delay := result.Outcome.Delay(uint8(min(of.failures, math.MaxUint8)))

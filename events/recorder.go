@@ -181,18 +181,15 @@ func (r *recorder) details(key *series.Key, o *occurrence, noted bool) tracker.O
 	}
 	if r.combinedNote != nil && details.Note != "" {
 		single := r.broadcaster.tracker.Single(key, details, r.broadcaster.clock.Now())
-		details.Combined = sanitize.Note("%v", []any{combination{r.combinedNote, single.Event()}})
+		details.Combined = sanitize.Note("%v", []any{combination(func() string { return r.combinedNote(single.Event()) })})
 	}
 	return details
 }
 
 // combination is an argument of a note. A panic of CombinedNote becomes a part of the note.
-type combination struct {
-	note  func(*eventsv1.Event) string
-	event *eventsv1.Event
-}
+type combination func() string
 
-func (c combination) String() string { return c.note(c.event) }
+func (c combination) String() string { return c() }
 
 func (r *recorder) omitRelated(err error, key *series.Key) {
 	r.omit("its related object", &r.broadcaster.counters.relatedOmitted, err, key)

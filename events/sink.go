@@ -17,10 +17,9 @@ import (
 // EventSinkImpl writes Events through the events.k8s.io/v1 API. It has the same name in client-go.
 // Set Interface; with the zero value every call returns an error. It is safe for concurrent use.
 //
-// If Interface has a REST client, EventSinkImpl sends each request once, without the retries
-// and the rate limiter of the client: the [Broadcaster] has its own. Events are protobuf, and patches
-// JSON. A fake clientset has no REST client, so EventSinkImpl
-// calls its methods. A response that is not an Event is an error.
+// If Interface has a REST client, Create, Patch, and List send each request once, without the retries
+// and the rate limiter of the client: the [Broadcaster] has its own. Events are protobuf, and patches JSON. A
+// response that is not an Event is an error. A fake clientset has no REST client, so they call its methods.
 //
 // A key has one Event, and events.k8s.io/v1 permits to change its `series` only. Many programs
 // date Events by eventTime, lastTimestamp or count: they show the first occurrence only, or nothing

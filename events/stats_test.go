@@ -165,7 +165,7 @@ func TestReasonsAddUp(t *testing.T) {
 		}
 		check()
 		for i := range 3000 {
-			for _, reason := range []string{"Tested", "Filtered", fmt.Sprint("Reason", i%(400))} {
+			for _, reason := range []string{"Tested", "Filtered", fmt.Sprint("Reason", i%400)} {
 				w.recorder.Eventf(testPod(i%7), nil, []string{corev1.EventTypeWarning, corev1.EventTypeNormal}[i%2], reason, "Testing", "note")
 			}
 			w.recorder.Eventf(testPod(0), nil, "Strange", "Tested", "Testing", "note")

@@ -338,7 +338,7 @@ func TestFaultsOfManyAtOnce(t *testing.T) {
 			waits, missing := s.measure()
 			assert.Zero(t, missing)
 			assert.LessOrEqual(t, quantile(waits, 1), most)
-			pending, _ := s.Backlog(s.now)
+			pending, _, _ := s.Backlog(s.now)
 			assert.Zero(t, pending)
 			t.Log(s)
 		})
@@ -494,7 +494,7 @@ func TestFaultsFleet(t *testing.T) {
 			s.run(begin + time.Duration(i+1)*time.Second)
 			sent[i] += s.requests - before
 		}
-		pending, _ := s.Backlog(s.now)
+		pending, _, _ := s.Backlog(s.now)
 		assert.Zero(t, pending)
 	}
 	rate := func(from, to int) float64 {

@@ -146,7 +146,7 @@ func (h *history) due() (ok bool) {
 // isFull reports whether its namespace holds up an item that is ready.
 func (h *history) isFull(it *modelItem) bool {
 	n := h.s.namespaces[it.namespace]
-	isRetry := it.slot.Failures > 0
+	isRetry := it.slot.Failures() > 0
 	isSick := n.failures > 0 || (n.slow > 0 || n.wasSlow) && !h.hurried
 	return isSick && (n.inFlight() >= 2 || isRetry && n.lanes[tried].inFlight >= 1) || isRetry && n.retryAt > h.now && !h.hurried
 }
@@ -172,7 +172,7 @@ func (h *history) next() (ok bool) {
 	i := slices.IndexFunc(h.items, func(it *modelItem) bool { return it.item == got })
 	it := h.items[i]
 	require.Equal(h.t, queued, it.place)
-	if got.slot.Failures > 0 {
+	if got.slot.Failures() > 0 {
 		require.LessOrEqual(h.t, got.slot.until, h.now, "its back-off has not ended")
 	}
 	it.place, it.at = flying, h.now
@@ -197,32 +197,30 @@ func (h *history) checkNone(full map[*item]bool) {
 
 func (h *history) respond(it *modelItem, r Answer) {
 	n := h.s.namespaces[it.namespace]
-	before, failures := int(it.slot.Failures), n.failures
-	if r.Outcome.Handled() != it.slot.Last.Handled() {
-		before = 0
-	}
+	before, failures := int(it.slot.Failures()), n.failures
 	h.s.Done(it.item, r, h.now)
 	it.place = idle
 	switch r.Outcome {
 	case Written, Changed:
-		require.Zero(h.t, int(it.slot.Failures)+n.failures)
+		require.Zero(h.t, int(it.slot.Failures())+n.failures)
 	case Refused:
-		require.Equal(h.t, []int{before + 1, 0}, []int{int(it.slot.Failures), n.failures})
+		require.Equal(h.t, []int{before + 1, 0}, []int{int(it.slot.Failures()), n.failures})
 	case PushedBack:
 		h.pauses[it.namespace] = max(h.pauses[it.namespace], h.now+r.Pause)
 		fallthrough
 	default:
-		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures), n.failures})
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures()), n.failures})
 	}
 }
 
 func (h *history) check() {
 	s := h.s
 	var pending []time.Duration
+	isHopeful := false
 	placed, counts := map[place]int{}, map[string]namespace[*item]{}
 	for _, it := range h.items {
 		slot, n := it.Slot(), s.namespaces[it.namespace]
-		isQueued := slot.in == &s.held || n != nil && slot.in == &n.lanes[min(slot.Failures, 1)].items
+		isQueued := slot.in == &s.held || n != nil && slot.in == &n.lanes[min(slot.Failures(), 1)].items
 		ok := s.InFlight(it.item) == (it.place == flying) &&
 			(slot.in == nil) == (it.place == idle) &&
 			(slot.in == &s.waiting) == (it.place == waiting) &&
@@ -235,6 +233,8 @@ func (h *history) check() {
 		if it.pending {
 			pending = append(pending, it.since)
 		}
+		isReady := it.place == flying || it.place == queued && slot.in != &s.held
+		isHopeful = isHopeful || isReady && slot.kind() == fresh || it.pending && h.pauses[it.namespace] > h.now
 		if it.place == flying {
 			count := counts[it.namespace]
 			if s.flights.At(it.item) == Never {
@@ -245,8 +245,9 @@ func (h *history) check() {
 			counts[it.namespace] = count
 		}
 	}
-	gotPending, gotSince := s.Backlog(s.now)
+	gotPending, gotHopeful, gotSince := s.Backlog(s.now)
 	require.Equal(h.t, len(pending), gotPending)
+	require.Equal(h.t, isHopeful, gotHopeful > 0)
 	if len(pending) > 0 {
 		require.Equal(h.t, slices.Min(pending), gotSince)
 	}

@@ -70,7 +70,7 @@ func TestOrderOfAShutdown(t *testing.T) {
 	for i, name := range []string{"3 slow", "2 fails", "1 healthy"} {
 		w.Ready(&item{namespace: name}, w.now+time.Duration(i+1)*time.Hour, w.now)
 	}
-	w.Ready(&item{namespace: "2 fails", slot: Slot[*item]{Failures: 1, Last: Troubled, until: w.now}}, w.now, w.now)
+	w.Ready(&item{namespace: "2 fails", slot: Slot[*item]{failed: 1, Last: Troubled, until: w.now}}, w.now, w.now)
 	w.namespaces["3 slow"].wasSlow = true
 	w.namespaces["2 fails"].failures = 1
 	w.Hurry(w.now)

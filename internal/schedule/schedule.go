@@ -41,8 +41,9 @@ type Item[T any] interface {
 // Slot is where an item is in a [Schedule], and its failures, which only the Schedule
 // changes. The zero value means that the item is idle and has not failed.
 type Slot[T any] struct {
-	Failures uint8   // requests in a row that have failed, and were handled like the latest, or were not; at most 255
-	Last     Outcome // of the latest request; Written if it has not failed
+	Handled uint8   // failures in a row of requests that the server has handled, at most 255
+	failed  uint8   // the other ones in the same row, at most 255
+	Last    Outcome // of the latest request
 
 	index   int32         // in the queue in, plus one
 	pending int32         // in namespace.pending, plus one; zero if nothing is to be written
@@ -51,8 +52,11 @@ type Slot[T any] struct {
 	due     time.Duration // see Schedule.Ready
 }
 
+// Failures returns the number of requests in a row that have failed.
+func (s *Slot[T]) Failures() int { return int(s.Handled) + int(s.failed) }
+
 // kind returns the kind of an item. It is the same from Next to Done.
-func (s *Slot[T]) kind() kind { return kind(min(s.Failures, 1)) }
+func (s *Slot[T]) kind() kind { return kind(min(s.Failures(), 1)) }
 
 // Schedule decides which item takes the next request. Each item is in one place: idle;
 // waiting until a time; held until its delay ends; ready; or in flight.
@@ -156,7 +160,7 @@ func (s *Schedule[T]) place(item T) {
 	case slot.kind() == fresh:
 		s.put(item, &n.lanes[fresh].items, slot.due)
 	default: // fewer failures first
-		s.put(item, &n.lanes[tried].items, slot.until+later*time.Duration(min(slot.Failures, 8)))
+		s.put(item, &n.lanes[tried].items, slot.until+later*time.Duration(min(slot.Failures(), 8)))
 	}
 }
 
@@ -259,16 +263,15 @@ func (s *Schedule[T]) Done(item T, a Answer, now time.Duration) {
 	n, wasSlow := s.land(item, now)
 	slot := item.Slot()
 	n.answer(slot.kind(), a, wasSlow, now, s.jitter)
-	switch {
-	case a.Outcome.Passed():
-		slot.Failures, slot.Last = 0, Written
-	case a.Outcome.Handled() != slot.Last.Handled(): // such as a server that starts, and denies requests until it knows the roles
-		slot.Failures, slot.Last = 1, a.Outcome
-	default:
-		slot.Failures, slot.Last = min(slot.Failures, math.MaxUint8-1)+1, a.Outcome
+	own := &slot.failed
+	if a.Outcome.Handled() { // a server that starts denies requests until it knows the roles: that is another back-off
+		own = &slot.Handled
 	}
-	slot.until = 0
-	if delay := cmp.Or(a.Delay, a.Outcome.Delay(slot.Failures)); delay > 0 {
+	if *own = min(*own, math.MaxUint8-1) + 1; a.Outcome.Passed() {
+		slot.Handled, slot.failed = 0, 0
+	}
+	slot.Last, slot.until = a.Outcome, 0
+	if delay := cmp.Or(a.Delay, a.Outcome.Delay(*own)); delay > 0 {
 		slot.until = now + s.jitter(delay)
 	}
 	if left := s.patience - s.Waited(item, now); left > 0 {
@@ -316,15 +319,18 @@ func (s *Schedule[T]) Wake(now time.Duration) (due, request time.Duration) {
 	return s.waiting.earliest(), min(s.held.earliest(), s.paced.earliest(), s.flights.earliest())
 }
 
-// Backlog returns the number of items with something to write, wherever they are, and since when the
-// first of these has it, now if there is none. It takes time for each namespace.
-func (s *Schedule[T]) Backlog(now time.Duration) (pending int, since time.Duration) {
+// Backlog returns the number of items with something to write, wherever they are, how many of these are new or
+// in namespaces that are paused, and since when the first has it, now if there is none. It takes time for each namespace.
+func (s *Schedule[T]) Backlog(now time.Duration) (pending, hopeful int, since time.Duration) {
 	since = now
 	for _, n := range s.namespaces {
 		pending += n.pending.Len()
+		if hopeful += n.lanes[fresh].items.Len() + n.lanes[fresh].inFlight; n.until > now {
+			hopeful += n.pending.Len()
+		}
 		since = min(since, n.pending.earliest())
 	}
-	return pending, since
+	return pending, hopeful, since
 }
 
 // Waited returns for how long an item has had something to write, zero if it has nothing.

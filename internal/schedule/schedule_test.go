@@ -54,7 +54,7 @@ func TestBackoff(t *testing.T) {
 			it := w.add("a", 1)[0]
 			for i, want := range tt.want {
 				require.Equal(t, want, w.fail(it, tt.response), i)
-				require.EqualValues(t, min(i+1, math.MaxUint8), it.slot.Failures)
+				require.EqualValues(t, min(i+1, math.MaxUint8), it.slot.Failures())
 				w.now += want - 1
 				require.Empty(t, w.sent())
 				w.now++
@@ -65,12 +65,14 @@ func TestBackoff(t *testing.T) {
 			if tt.response.Outcome.Handled() {
 				other = Troubled
 			}
-			assert.Equal(t, 2*time.Second, w.fail(it, Answer{Outcome: other}), "it begins anew")
+			assert.Equal(t, 2*time.Second, w.fail(it, Answer{Outcome: other}), "another back-off begins")
+			w.now = it.slot.until
+			assert.Equal(t, tt.want[len(tt.want)-1], w.fail(it, tt.response), "the first one continues")
 			w.Release(it, w.now)
-			w.fail(it, Answer{Outcome: other})
+			assert.Equal(t, 4*time.Second, w.fail(it, Answer{Outcome: other}))
 			w.now = it.slot.until
 			w.Wake(w.now)
-			assert.Equal(t, w.now+later*2, w.namespaces["a"].lanes[tried].items.earliest())
+			assert.Equal(t, w.now+later*time.Duration(min(it.slot.Failures(), 8)), w.namespaces["a"].lanes[tried].items.earliest())
 		})
 	}
 }
@@ -162,11 +164,11 @@ func TestTurns(t *testing.T) {
 	require.Equal(t, []string{"a", "b", "a"}, next(3))
 	w.inRow = 0
 	for range 2 {
-		w.Ready(&item{namespace: "a", slot: Slot[*item]{Failures: 1, Last: Troubled, until: w.now - 2*later}}, w.now, w.now)
+		w.Ready(&item{namespace: "a", slot: Slot[*item]{failed: 1, Last: Troubled, until: w.now - 2*later}}, w.now, w.now)
 	}
 	for i := range 10 {
 		it, _ := w.next()
-		require.Equal(t, i%5 == 4, it.slot.Failures > 0, i)
+		require.Equal(t, i%5 == 4, it.slot.Failures() > 0, i)
 		w.done(it, Answer{Outcome: Written})
 	}
 }
@@ -205,11 +207,11 @@ func TestHurry(t *testing.T) {
 		w.Hurry(w.now)
 		requests := w.requests
 		w.run(w.now + 2*SlowAfter)
-		pending, _ := w.Backlog(w.now)
+		pending, _, _ := w.Backlog(w.now)
 		require.Equal(t, 90, pending)
 		require.GreaterOrEqual(t, w.requests-requests, 90)
 		for _, n := range w.held.nodes {
-			require.GreaterOrEqual(t, int(n.item.slot.Failures), 2)
+			require.GreaterOrEqual(t, int(n.item.slot.Failures()), 2)
 			require.LessOrEqual(t, n.at, w.now+SlowAfter)
 		}
 		return order
@@ -223,7 +225,7 @@ func TestHurry(t *testing.T) {
 // What waits needs no namespace, unless it has something to write.
 func TestReleaseInANamespaceThatIsForgotten(t *testing.T) {
 	w := newWorld(t, many)
-	it := &item{namespace: "a", slot: Slot[*item]{Failures: 30, Last: Denied, until: w.now + deniedMax}}
+	it := &item{namespace: "a", slot: Slot[*item]{failed: 30, Last: Denied, until: w.now + deniedMax}}
 	w.Wait(it, w.now+time.Hour, w.now)
 	w.Release(it, w.now)
 	require.NotContains(t, w.namespaces, "a")

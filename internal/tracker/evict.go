@@ -79,7 +79,7 @@ func (t *table) victim(classes ...class) (victim *Entry) {
 
 // goesBefore reports whether e is evicted before another entry of its class.
 func (e *Entry) goesBefore(other *Entry) bool {
-	if fails := e.slot.Failures > 0; fails != (other.slot.Failures > 0) {
+	if fails := e.slot.Failures() > 0; fails != (other.slot.Failures() > 0) {
 		return fails
 	}
 	return e.last < other.last

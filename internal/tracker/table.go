@@ -236,7 +236,7 @@ func (t *table) start(e *Entry, now time.Time) *Write {
 		kind = FlushCount
 	}
 	w := e.write(&s, kind, &k)
-	w.Retries, w.Waited = e.slot.Failures > 0, t.sched.Waited(e, s.at)
+	w.Retries, w.Waited = e.slot.Failures() > 0, t.sched.Waited(e, s.at)
 	return w
 }
 
@@ -289,11 +289,11 @@ const lastRetries = 115 * time.Second
 
 // failed says that a request of e has failed. What has failed and has waited for longer than the server keeps an
 // Event is given up. After lastRetries, it needs no request of its own: many series of a namespace that is denied would take many.
-// While the server is away, time does not count. A shutdown waits for no series that the server has denied or rejected twice in a row.
+// While the server is away, time does not count. A shutdown waits for no series that the server has denied or rejected twice.
 func (t *table) failed(e *Entry, o schedule.Outcome, now time.Time) {
 	at := t.offset(now)
 	switch {
-	case t.hurried && o.Handled() && e.slot.Failures > 1:
+	case t.hurried && o.Handled() && e.slot.Handled > 1:
 		t.giveUp(e, now)
 	case t.hurried, t.isAway(at), at-t.upSince < t.opts.EventTTL:
 	default:

@@ -37,11 +37,11 @@ func TestVictim(t *testing.T) {
 	}
 	assert.InDelta(t, n/(sample+1)*time.Microsecond, mean(), float64(5*time.Microsecond))
 	for i, e := range entries {
-		e.slot.Failures = uint8(i % 2)
+		e.slot.Handled = uint8(i % 2)
 	}
 	failed := 0
 	for range 1000 {
-		failed += int(tr.victim(classNormal).slot.Failures)
+		failed += tr.victim(classNormal).slot.Failures()
 	}
 	assert.InDelta(t, 1000*7/8, failed, 50)
 	warning := observe(t, tr, named("W", ""), start, Occurrence{})

@@ -234,6 +234,7 @@ type Stats struct {
 	Dropped             map[DropReason]uint64
 
 	Waiting     int           // series with something to write
+	Hopeful     int           // zero if all of these are retries, and no namespace is paused
 	LongestWait time.Duration // of the first of these
 	// Sick are namespaces in which the server fails, denies, slows, or pauses requests that wait: those
 	// that have waited longest first, at most MaxShown.
@@ -258,7 +259,7 @@ func (t *Tracker) Stats(now time.Time) Stats {
 	for _, r := range t.tallies.rows {
 		s.Occurrences += r.Occurrences
 	}
-	pending, since := t.sched.Backlog(at)
-	s.Waiting, s.LongestWait = pending, at-since
+	pending, hopeful, since := t.sched.Backlog(at)
+	s.Waiting, s.Hopeful, s.LongestWait = pending, hopeful, at-since
 	return s
 }
