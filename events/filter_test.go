@@ -47,7 +47,7 @@ func TestFilteredEvents(t *testing.T) {
 		_, err := w.broadcaster.StartEventWatcher(func(runtime.Object) { watched++ })
 		require.NoError(t, err)
 		for range 10 {
-			w.emitAs(corev1.EventTypeNormal, 0)
+			w.recorder.Eventf(testPod(0), (*corev1.Pod)(nil), corev1.EventTypeNormal, "Tested", "Testing", "with nothing")
 			w.recorder.Eventf(nil, nil, corev1.EventTypeWarning, "Tested", "Testing", "about nothing")
 			w.recorder.Eventf(testPod(1), nil, "Strange", "Tested", "Testing", "of no type")
 		}
@@ -59,7 +59,9 @@ func TestFilteredEvents(t *testing.T) {
 		assert.Zero(t, watched)
 		assert.Empty(t, w.server.log())
 		assert.Empty(t, w.dropped())
+		assert.Zero(t, stats.RelatedOmitted)
 		assert.Empty(t, w.logs.with("Dropped"))
+		assert.Empty(t, w.logs.with("incomplete"))
 		w.emitAs(corev1.EventTypeWarning, 0)
 		synctest.Wait()
 		assert.Equal(t, 1, watched)

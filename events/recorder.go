@@ -86,6 +86,8 @@ func (r *recorder) record(o *occurrence) {
 	case reason != "":
 		r.refuse(reason, &key, o, err)
 		return
+	case err != nil:
+		r.omitRelated(err, &key)
 	}
 	entry, counted, wantNote := (*tracker.Entry)(nil), false, false
 	annotated := len(o.annotations) > 0 // then it is counted and described in one step, and no write comes between
@@ -141,7 +143,7 @@ func (b *Broadcaster) excludes(key series.Key) bool {
 func isNameless(ref series.Reference) bool { return ref.Name == "" && ref.UID == "" }
 
 // setKey sets the key of the series of an occurrence, as far as it is known. reason says
-// why the occurrence cannot be recorded, if it is not empty.
+// why the occurrence cannot be recorded, if it is not empty. Otherwise err says why it has no related object.
 func (r *recorder) setKey(key *series.Key, o *occurrence) (reason tracker.DropReason, err error) {
 	b := r.broadcaster
 	key.ReportingController = r.identity.Controller
@@ -158,14 +160,12 @@ func (r *recorder) setKey(key *series.Key, o *occurrence) (reason tracker.DropRe
 		return tracker.DropInvalidObject, err
 	}
 	if o.related != nil {
-		if err := r.references.Set(&key.Related, o.related); err != nil {
-			r.omitRelated(err, key)
-		}
+		err = r.references.Set(&key.Related, o.related)
 	}
 	if r.distinctNotes > 0 {
 		key.Note = sanitize.Note(o.note, o.args)
 	}
-	return "", nil
+	return "", err
 }
 
 // details returns what a series keeps of an occurrence with the given key. It formats the
