@@ -43,19 +43,19 @@ type Options struct {
 	// Scope says whose series this process continues. If zero, [SameInstance].
 	Scope Scope
 
-	// Namespaces are the namespaces whose Events are listed. Set them if the controller may list in
-	// some namespaces only. If empty, all.
+	// Namespaces are the namespaces of the list. Set them if the controller may list in some
+	// namespaces only. If empty, all.
 	//
 	// The list finds the series that earlier processes have left. A series that is not found this
 	// way is found by its name when it occurs again.
 	//
 	// In the scope [SameInstance], the list comes within half of EventTTL after the first
-	// event of a controller. In the scope [SameController], it comes when the broadcaster
+	// event of a controller, or at once if List is true. In the scope [SameController], it comes when the broadcaster
 	// starts, and for a recorder that is created later, when that is created.
 	Namespaces []string
 
-	// List says whether the list is made, whatever the number of Events on the server. If nil, it
-	// is made where they are few.
+	// List says whether to list, whatever the number of Events on the server. If nil, the list is made
+	// where Events are few.
 	//
 	// To find the Events of one process, the server reads all of them, whosever they are. So
 	// the recorder asks for their number first, for each of the Namespaces, and lists up to 2,000, or up
@@ -76,17 +76,15 @@ type Options struct {
 	// heartbeats.
 	HeartbeatInterval time.Duration
 
-	// FirstHeartbeat is the first interval of a series in this process, and the second. Each
-	// following one is twice the previous one, up to HeartbeatInterval. If zero,
-	// HeartbeatInterval.
+	// FirstHeartbeat is about the first interval of a fast loop in this process, and the second. Then
+	// intervals double, up to HeartbeatInterval. If zero, HeartbeatInterval.
 	//
 	// With one second, the count on the server is, after some seconds, never older than half of the
 	// time that this process has emitted the series, even if it is killed, for about twelve additional
 	// writes in the first half hour. Early heartbeats without news are skipped.
 	FirstHeartbeat time.Duration
 
-	// FinishAfter is the shortest quiet window: a fast loop that has been quiet for this long is
-	// Finished. If zero, 6 minutes.
+	// FinishAfter is the shortest quiet window, after which a fast loop is Finished. If zero, 6 minutes.
 	//
 	// The window follows the loop. It is 2.1 times the longest time between two occurrences in
 	// the last 72 minutes, so that a loop that backs off stays Ongoing.
@@ -97,7 +95,7 @@ type Options struct {
 	//
 	// A loop that backs off to 1,000 seconds needs 35 minutes. A later event counts in the same
 	// Event, for as long as the server keeps that, and the series stays Finished. If MaxWindow
-	// equals FinishAfter, the window is fixed, as KEP-383 has it.
+	// equals FinishAfter, the window is fixed.
 	MaxWindow time.Duration
 
 	// Filter reports whether to record an event with a key. If nil, all.
@@ -108,7 +106,7 @@ type Options struct {
 	// [Filter.Selects].
 	Filter func(series.Key) bool
 
-	// Capacity is the number of series that are tracked at a time. As many again can wait for
+	// Capacity is the number of series that can be tracked at a time. As many again can wait for
 	// their last write. If zero, 65536.
 	//
 	// A series that is over keeps its place until its Event expires if there is room. It is the
@@ -119,12 +117,12 @@ type Options struct {
 	// default, because the API server accepts no other. If empty, kube-system.
 	ClusterNamespace string
 
-	// QPS limits the requests per second, as in rest.Config. If negative, there is no limit. If
+	// QPS limits the requests per second before a shutdown, as in rest.Config. If negative, there is no limit. If
 	// zero, 50.
 	//
 	// A limit of less than one request per year is one per year. The rate limiter of the client is
-	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5, at most
-	// 32. Those that take longer than 100 milliseconds do not count.
+	// not used; see [EventSinkImpl]. The number of requests in flight is limited to QPS / 5 (rounded up),
+	// at most 32. Those that take longer than 100 milliseconds do not count.
 	//
 	// Shutdown ignores QPS, because what it has no time for is lost. It has up to 32 requests at a time, without
 	// slower ones.
@@ -134,11 +132,11 @@ type Options struct {
 	// If zero, twice QPS.
 	Burst int
 
-	// ShutdownTimeout limits [Broadcaster.Shutdown]. After the end of its context, a broadcaster shuts
-	// down this much later. If zero, 10 seconds.
+	// ShutdownTimeout limits [Broadcaster.Shutdown]. If zero, 10 seconds.
 	//
-	// Adapt it to the Pod's terminationGracePeriodSeconds. [Broadcaster.ShutdownWithContext] has a
-	// limit of its own.
+	// A broadcaster shuts down this much after the end of the context of its start. Adapt
+	// ShutdownTimeout to the Pod's terminationGracePeriodSeconds. [Broadcaster.ShutdownWithContext] has
+	// a limit of its own.
 	ShutdownTimeout time.Duration
 
 	// OnDrop is called with losses, one after the other. If nil, none.
