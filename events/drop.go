@@ -14,8 +14,8 @@ import (
 //
 //   - TableFull: too many series waited for their last write when another one was evicted. See
 //     [Options].Capacity.
-//   - Denied: for [Options].EventTTL, the server denied writes in the namespace. In a shutdown, two denials
-//     are enough, as for Rejected.
+//   - Denied: for [Options].EventTTL, the server denied writes. In a shutdown, two denials are enough, as for
+//     Rejected.
 //   - Unavailable: for EventTTL the server could not handle events of the namespace, while it
 //     handled others. A webhook that fails does that.
 //   - InvalidObject: the regarding object is nil, its kind is unknown, or its kind, apiVersion,

@@ -20,7 +20,7 @@ const (
 	// Ongoing: the event recurs. Heartbeats update the count.
 	Ongoing
 	// Finished: the event has not occurred for the window of the series, see
-	// [Series.QuietWindow]. The series continues if the event recurs while the server
+	// [Series.QuietWindow], or has recurred after a long gap. The series continues if the event recurs while the server
 	// keeps the Event.
 	Finished
 	// Unknown: nobody knows whether the event still recurs. The recorder evicted the
