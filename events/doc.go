@@ -28,7 +28,7 @@
 //
 //   - Eventf does not wait for the network, for handlers, or for [Options].OnDrop. It does not panic,
 //     whatever its arguments are.
-//   - Every occurrence reaches the server, or the recorder drops it: counts it in [Stats].Dropped,
+//   - Every occurrence that passes [Options].Filter reaches the server, or the recorder drops it: counts it in [Stats].Dropped,
 //     passes it to [Options].OnDrop, and logs it, at most once per hour and reason. An outage of
 //     the server drops nothing while [Options].Capacity suffices.
 //   - Counts and times of an Event never decrease. If several processes write to it, their counts add up.
@@ -50,7 +50,7 @@
 //   - The recorder formats at most 1,000 notes of ongoing series per second. Beyond that, each series
 //     has its turn.
 //   - If a response is lost and another process writes to the Event before the recorder looks at it,
-//     occurrences can count twice. docs/delivery.md has two rarer cases.
+//     occurrences can count twice. docs/delivery.md has rarer cases.
 //   - If a sink hangs after its context has ended, so do its series. Once two calls of a namespace
 //     hang, it has no other. EventSinkImpl does not hang.
 //   - If a sink returns no resourceVersion, a patch that the server applies late can overwrite a newer

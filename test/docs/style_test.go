@@ -17,7 +17,7 @@ var (
 
 func TestReasonsAreConstant(t *testing.T) {
 	recorder, cj := eventstest.NewRecorder(t), cronJob
-	// bad: a new series for every job
+	// bad: a new reason for every job
 	recorder.Eventf(cj, nil, "Normal", "Created-"+job.Name, "Created-"+job.Name, "")
 	// good
 	recorder.Eventf(cj, job, "Normal", "ScheduleReached", "CreateJob", "created job %s", job.Name)
