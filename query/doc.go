@@ -54,7 +54,7 @@
 // at most 5 minutes.
 //
 // The recorder of tools/events writes the count of a series once more 6 minutes or more after the
-// latest occurrence. If the managed fields tell that it has, the series is Quiet.
+// latest occurrence. If the managed fields tell that it has, the series is Quiet, and not Ongoing.
 //
 // A series of a recorder that writes no states is Unknown, and not Ongoing, if another event of the
 // controller about the object began since: see [Item.Followed]. An event whose reason occurred before
