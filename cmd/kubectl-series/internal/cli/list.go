@@ -61,8 +61,8 @@ once. Ongoing series come first.
 Without arguments, show the series of the current namespace. With arguments,
 show those about the given objects and, with --related, those in which they are
 the related object, wherever these Events are. A name without a kind is looked up
-in all namespaces that you may list, or in that of -n. It needs the permission to
-list events.
+in the namespace of -n, otherwise in all, as far as you may list them. It needs the
+permission to list events.
 
 With --filename, read the Events from files, and use no cluster.`,
 		Example: `  # What is going on in the namespace

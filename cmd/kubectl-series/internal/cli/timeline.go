@@ -52,14 +52,14 @@ func newTimeline(e *environment) *cobra.Command {
 		Long: `Show the life of an object in order of time: the series about it and about its
 dependents, such as the Pods of a Deployment, also those that have been deleted.
 Each series is a bar from its first to its last occurrence, open-ended if it is
-ongoing. A name without a kind is looked up in all namespaces that you may list, or
-in that of -n.
+ongoing. A name without a kind is looked up in the namespace of -n, otherwise in
+all, as far as you may list them.
 
 If earlier objects had the same name, such as the Pods of a StatefulSet, show the
 latest one. Events tell the objects apart by their UID. With --earlier, show all.
 
 With --follow, also show the objects that Events connect with it, and so on, the
-owners of the object, and the Node and the volumes of a Pod. The cause is often there.
+owners of the object, and the Node and the PersistentVolumeClaims of a Pod. The cause is often there.
 
 With --owners, also show the series of the owners of the object. This needs the
 permissions to get the object and its owners. With --related, also show those in
