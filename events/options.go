@@ -72,7 +72,7 @@ type Options struct {
 	// than EventTTL. If zero, half of EventTTL.
 	//
 	// A heartbeat keeps the server from deleting the Event, so the interval should be half of
-	// EventTTL. If many series are ongoing, one interval of each is shorter, to spread the
+	// EventTTL. If many series are ongoing, some intervals are shorter, to spread the
 	// heartbeats.
 	HeartbeatInterval time.Duration
 

@@ -154,7 +154,7 @@ func (e *Entry) planBeat(s *step) {
 // spread returns when a heartbeat is due that would be due at latest, so that series which begin
 // together do not send their heartbeats together: at a phase of the interval, which must be positive,
 // that follows from hash. The result is at most interval before latest and never after it. Consecutive
-// heartbeats of one series keep the phase, so jitter shortens one interval in the life of a series.
+// heartbeats of one series keep the phase, so only the interval after a write at another time is shorter.
 func spread(latest, interval time.Duration, hash uint64) time.Duration {
 	phase := time.Duration(hash % uint64(interval))
 	early := (latest - phase) % interval // negative before the epoch
