@@ -186,3 +186,18 @@ func TestPauseIsNoLongerThanEventTTL(t *testing.T) {
 		w.broadcaster.Shutdown()
 	})
 }
+
+// Events about a cluster-scoped object are in the namespace of others, and wait for its pauses.
+func TestPauseOfClusterScopedObjects(t *testing.T) {
+	inBubble(t, Options{}, func(t *testing.T, w *world) {
+		w.server.script(once(statusError(429, 60)))
+		w.recorder.Eventf(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}, nil, "Warning", "Tested", "Testing", "note")
+		synctest.Wait()
+		w.emitIn(metav1.NamespaceSystem, "Warning", 0)
+		time.Sleep(59 * time.Second)
+		assert.Len(t, w.server.log(), 1)
+		assert.Equal(t, metav1.NamespaceSystem, w.broadcaster.Stats().Namespaces[0].Name)
+		time.Sleep(10 * time.Second)
+		assert.Len(t, w.server.list(), 2)
+	})
+}

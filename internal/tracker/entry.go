@@ -98,8 +98,8 @@ const (
 // Slot returns the slot of e in the schedule of its tracker.
 func (e *Entry) Slot() *schedule.Slot[*Entry] { return &e.slot }
 
-// Namespace returns the namespace of the regarding object, which requests for e go to.
-func (e *Entry) Namespace() string { return e.key.namespace.Value() }
+// Namespace returns the namespace of the Event.
+func (e *Entry) Namespace() string { return cmp.Or(e.key.namespace.Value(), e.key.shared.elsewhere) }
 
 // Key returns the key of the series. It never changes.
 func (e *Entry) Key() series.Key { return e.key.full() }

@@ -26,8 +26,9 @@ type words struct {
 	eventType, action, reason, controller, instance string
 	// reporter is the reportingInstance of Events. It is not part of the key, and equal to
 	// instance if that is not empty.
-	reporter string
-	row      *Tally // where their occurrences are counted
+	reporter  string
+	elsewhere string // the namespace of Events about cluster-scoped objects
+	row       *Tally // where their occurrences are counted
 }
 
 // kind is what references to objects of one kind have in common; object distinguishes them.
@@ -77,7 +78,7 @@ func (t *table) intern(k *series.Key, reporter string) internedKey {
 	}
 	common := words{
 		kindOf(&k.Regarding), kindOf(&k.Related),
-		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance), t.tallies.row(k),
+		k.Type, k.Action, k.Reason, k.ReportingController, k.ReportingInstance, cmp.Or(reporter, k.ReportingInstance), t.opts.ClusterNamespace, t.tallies.row(k),
 	}
 	if c.shared = t.words[common]; c.shared == nil {
 		own := unique.Make(common).Value() // copies of the strings
