@@ -118,8 +118,8 @@ var readers = []reader{
 	{"event_exporter", "caicloud/event_exporter 4af4e42, metrics.go: a gauge", false, func(s sight) (time.Time, int32, bool) {
 		return s.now, s.Count, true
 	}},
-	{"kspan", "weaveworks-experiments/kspan 0e65741, eventToSpan: a span for each count", true, func(s sight) (time.Time, int32, bool) {
-		return firstOf(s.LastTimestamp.Time, s.EventTime.Time), s.Count, s.isNew() || s.Count != s.old.Count
+	{"kspan", "weaveworks-experiments/kspan 0e65741, eventToSpan: a span for each update", true, func(s sight) (time.Time, int32, bool) {
+		return firstOf(s.LastTimestamp.Time, s.EventTime.Time), s.Count, true
 	}},
 	{"Fluent Bit", "fluent/fluent-bit c473bd9, item_get_timestamp", true, func(s sight) (time.Time, int32, bool) {
 		at := firstOf(s.LastTimestamp.Time, s.FirstTimestamp.Time, s.CreationTimestamp.Time)
