@@ -35,7 +35,7 @@ func jitter(d time.Duration) time.Duration { return wait.Jitter(d, retryJitter) 
 //
 // docs/operations.md shows the first paragraph of each comment, and the default.
 type Options struct {
-	// ReportingInstance names this process in new Events. Set it to the name of the Pod if
+	// ReportingInstance usually names this process in new Events. Set it to the name of the Pod if
 	// several processes of one controller run on a host. If empty, the name of the reporting
 	// controller and the host name, as in client-go.
 	ReportingInstance string
@@ -76,7 +76,7 @@ type Options struct {
 	// heartbeats.
 	HeartbeatInterval time.Duration
 
-	// FirstHeartbeat is about the first interval of a fast loop in this process, and the second. Then
+	// FirstHeartbeat is usually the first interval of a fast loop in this process, and the second. Then
 	// intervals double, up to HeartbeatInterval. If zero, HeartbeatInterval.
 	//
 	// With one second, the count on the server is, after some seconds, never older than half of the
@@ -90,8 +90,8 @@ type Options struct {
 	// the last 72 minutes, so that a loop that backs off stays Ongoing.
 	FinishAfter time.Duration
 
-	// MaxWindow is the longest quiet window. An event within this time of the previous one makes
-	// the series Ongoing. If zero, 36 minutes, or FinishAfter if that is longer.
+	// MaxWindow is the longest quiet window. An event within this time of the previous one usually
+	// makes the series Ongoing. If zero, 36 minutes, or FinishAfter if that is longer.
 	//
 	// A loop that backs off to 1,000 seconds needs 35 minutes. A later event counts in the same
 	// Event, for as long as the server keeps that, and the series stays Finished. If MaxWindow

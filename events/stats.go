@@ -85,8 +85,8 @@ type NamespaceStats struct {
 	Failures int
 	// Slow is the number of requests in flight that take long.
 	Slow int
-	// PausedUntil is when the server wants the next request: Retry-After of a 429 or 503. It is zero if
-	// the server has not said that.
+	// PausedUntil is when the pause that the server wants ends: Retry-After, but at most [Options].EventTTL.
+	// It is zero if the server has not said that.
 	PausedUntil time.Time
 }
 
