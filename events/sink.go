@@ -23,7 +23,7 @@ import (
 //
 // A key has one Event, and events.k8s.io/v1 permits to change its `series` only. Many programs
 // date Events by eventTime, lastTimestamp or count: they show the first occurrence only, or nothing
-// if they start later. client-go begins more Events if a loop is slower than 6 minutes, so
+// if they start later. client-go can begin more Events if a loop is slower than 6 minutes, so
 // there they show the occurrences of such a loop. To keep that, use NewSink of package compat, with
 // heartbeats of 5 minutes.
 type EventSinkImpl struct {
