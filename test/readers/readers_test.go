@@ -501,7 +501,7 @@ func TestReaders(t *testing.T) {
 			ends = append(ends, r.name)
 		}
 	}
-	text := table(shown) + fmt.Sprintf("\nReaders of creations: %s. No record of an update without an occurrence: %s.\n", strings.Join(creations, ", "), strings.Join(ends, ", "))
+	text := table(shown) + fmt.Sprintf("\nNo updates of older Events: %s. No record of an update without an occurrence: %s.\n", strings.Join(creations, ", "), strings.Join(ends, ", "))
 
 	const begin, end = "<!-- written by test/readers -->\n", "<!-- end -->\n"
 	path := filepath.Join("..", "..", "docs", "consumers.md")
