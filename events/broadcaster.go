@@ -231,7 +231,7 @@ func (b *Broadcaster) Shutdown() {
 }
 
 // ShutdownWithContext ends the intake, writes what the server does not know yet, including the current
-// counts of ongoing series, and stops. It ends earlier if nothing but retries is left, and the server
+// counts of ongoing series, and stops. It can end earlier if nothing but retries is left, and the server
 // handles no request for 1.5 seconds. What is left, and what is emitted later, is logged, and counted in
 // [Stats].Dropped.
 //
@@ -345,9 +345,8 @@ func (b *Broadcaster) logger() klog.Logger {
 }
 
 // Flush returns when everything that was emitted before the call is on the server,
-// including the counts of ongoing series, or is lost and counted in [Stats].Dropped. It
-// does not wait for series that the server refuses. If ctx ends first, or the
-// broadcaster is not running, it returns an error with the number of series left.
+// including the counts of ongoing series, or is lost and counted in [Stats].Dropped. If ctx ends
+// first, or the broadcaster is not running, it returns an error with the number of series left.
 func (b *Broadcaster) Flush(ctx context.Context) error {
 	f := b.tracker.Flush(b.clock.Now())
 	defer f.Stop()

@@ -26,7 +26,7 @@ func (k *Key) Name(salt int) string {
 }
 
 // UniqueName returns a name for the Event of a key that nothing else has: it contains the
-// time of the first occurrence. No other process finds it.
+// time of the first occurrence. Another process finds it only by a list.
 func (k *Key) UniqueName(first time.Time) string {
 	// Unsigned, because a time before 1970 would put a sign into the name.
 	suffix := append(k.appendHash(make([]byte, 0, 2*sha256.Size), 0), '.')
