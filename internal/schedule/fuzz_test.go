@@ -197,19 +197,19 @@ func (h *history) checkNone(full map[*item]bool) {
 
 func (h *history) respond(it *modelItem, r Answer) {
 	n := h.s.namespaces[it.namespace]
-	before, failures := int(it.slot.Failures()), n.failures
+	before, failures := it.slot.Failures(), n.failures
 	h.s.Done(it.item, r, h.now)
 	it.place = idle
 	switch r.Outcome {
 	case Written, Changed:
-		require.Zero(h.t, int(it.slot.Failures())+n.failures)
+		require.Zero(h.t, it.slot.Failures()+n.failures)
 	case Refused:
-		require.Equal(h.t, []int{before + 1, 0}, []int{int(it.slot.Failures()), n.failures})
+		require.Equal(h.t, []int{before + 1, 0}, []int{it.slot.Failures(), n.failures})
 	case PushedBack:
 		h.pauses[it.namespace] = max(h.pauses[it.namespace], h.now+r.Pause)
 		fallthrough
 	default:
-		require.Equal(h.t, []int{before + 1, failures + 1}, []int{int(it.slot.Failures()), n.failures})
+		require.Equal(h.t, []int{before + 1, failures + 1}, []int{it.slot.Failures(), n.failures})
 	}
 }
 

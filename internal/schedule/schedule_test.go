@@ -211,7 +211,7 @@ func TestHurry(t *testing.T) {
 		require.Equal(t, 90, pending)
 		require.GreaterOrEqual(t, w.requests-requests, 90)
 		for _, n := range w.held.nodes {
-			require.GreaterOrEqual(t, int(n.item.slot.Failures()), 2)
+			require.GreaterOrEqual(t, n.item.slot.Failures(), 2)
 			require.LessOrEqual(t, n.at, w.now+SlowAfter)
 		}
 		return order
